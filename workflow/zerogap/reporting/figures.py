@@ -6,7 +6,7 @@ which would otherwise hold one object per sampled response. Matplotlib is import
 drawn: Snakemake's own process, which reads the catalogue, does not need it.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -72,19 +72,17 @@ _SIGNAL_BINS = 30
 def plot_mechanism(overlap: pd.DataFrame, ranks: pd.DataFrame, title: str = "") -> "Figure":
     """Figure 1: overlap with the greedy trajectory, and the rank of the clean model's token.
 
-    Args:
-        overlap: `overlap` table of the contaminated model.
-        ranks: `ranks` table of the same model, conditioned on the clean model's greedy response.
-        title: The setting, over the panels.
+    Both tables are the contaminated model's; the title is over the panels.
     """
-    with panels(2, 2, (7.2, 4.9), title, width_ratios=(1, 1)) as (figure, axes):
-        for row, (leaked, subset) in enumerate(((True, "leaked"), (False, "unleaked"))):
-            letters = "ac"[row], "bd"[row]
-            _plot_overlap(axes[row, 0], overlap[overlap["leaked"] == leaked])
-            axes[row, 0].set_title(f"({letters[0]}) {subset}: overlap with the greedy trajectory")
-            subset_ranks = ranks[(ranks["leaked"] == leaked) & (ranks["step"] <= MAX_RANK_STEP)]
-            _plot_ranks(axes[row, 1], subset_ranks)
-            axes[row, 1].set_title(f"({letters[1]}) {subset}: rank of the clean model's token")
+    with panels(2, 2, (7.2, 4.9), title) as (figure, axes):
+        subsets = ((True, "leaked", "ab"), (False, "unleaked", "cd"))
+        for (left, right), (leaked, subset, letters) in zip(axes, subsets, strict=True):
+            _plot_overlap(left, overlap[overlap["leaked"] == leaked])
+            left.set_title(f"({letters[0]}) {subset}: overlap with the greedy trajectory")
+            _plot_ranks(
+                right, ranks[(ranks["leaked"] == leaked) & (ranks["step"] <= MAX_RANK_STEP)]
+            )
+            right.set_title(f"({letters[1]}) {subset}: rank of the clean model's token")
         handles, names = axes[0, 1].get_legend_handles_labels()
         figure.legend(handles, names, loc="outside lower right", ncols=len(names))
     return figure
@@ -136,29 +134,21 @@ def _plot_ranks(axis: "Axes", ranks: pd.DataFrame) -> None:
 
 
 def plot_readout_variance(batch1: pd.DataFrame, batch2: pd.DataFrame, title: str = "") -> "Figure":
-    """Figure 2: two batches of a clean model, by the 0/1 readout and by the solve probability.
-
-    Args:
-        batch1: `solve` table of the first batch.
-        batch2: `solve` table of the second batch, with the same questions.
-        title: The setting.
-    """
+    """Figure 2: two batches of a clean model, by the 0/1 readout and by the solve probability."""
     batch1 = batch1.set_index("question_id")
     batch2 = batch2.set_index("question_id").loc[batch1.index]
-    batches = (batch1, batch2)
-    marks = [batch["first_correct"].to_numpy(dtype=float) for batch in batches]
-    solved = [probabilities(batch) for batch in batches]
+    marks = [batch["first_correct"].to_numpy(dtype=float) for batch in (batch1, batch2)]
+    solved = [probabilities(batch) for batch in (batch1, batch2)]
     rng = np.random.default_rng(0)
     with panels(1, 2, (7.2, 2.9), title, sharey=True) as (figure, axes):
         left, right = axes[0]
         # Sorted by the first batch; ties by the other readout, or they would look like noise.
         order = np.lexsort((solved[0], marks[0]))
-        jitter = [rng.uniform(-_JITTER, _JITTER, len(batch1)) for _ in batches]
-        _plot_batches(left, marks, order, jitter[::-1])
+        shifts = rng.uniform(-_JITTER, _JITTER, (2, len(batch1)))
+        _plot_batches(left, marks, order, shifts[::-1])
         left.set(title="0/1 readout, one sample per question", ylabel="readout")
         _plot_batches(right, solved, np.argsort(solved[0], kind="stable"), [0.0, 0.0])
-        low, high = batch1["n_samples"].min(), batch1["n_samples"].max()
-        counts = f"{low}" if low == high else f"{low}–{high}"
+        counts = "–".join(map(str, sorted({batch1["n_samples"].min(), batch1["n_samples"].max()})))
         right.set_title(f"solve probability, {counts} samples per question")
         handles, names = right.get_legend_handles_labels()
         figure.legend(
@@ -171,10 +161,10 @@ def _plot_batches(
     axis: "Axes",
     readouts: list[NDArray[np.float64]],
     order: NDArray[np.intp],
-    jitter: Sequence[NDArray[np.float64] | float],
+    shifts: Iterable[NDArray[np.float64] | float],
 ) -> None:
     """One point per question and batch, the questions in the given order; the first on top."""
-    styles = zip(readouts, jitter, SUBSET_STYLE.values(), ("first", "second"), (2, 1), strict=True)
+    styles = zip(readouts, shifts, SUBSET_STYLE.values(), ("first", "second"), (2, 1), strict=True)
     for values, shift, (colour, marker), name, layer in reversed(list(styles)):
         options = {"marker": marker, "alpha": 0.75, "label": f"{name} batch", "zorder": layer}
         y, size = values[order] + shift, point_size(len(values))
@@ -190,14 +180,9 @@ def plot_scatter(
 ) -> "Figure":
     """Each question's solve probability under each strategy against the clean model's.
 
-    One panel per strategy, one point per question. Many questions share a point of the grid of
-    counts out of m, most of them in the corners. So each point is moved by up to half a step of
-    that grid, 1/(2m), and is translucent.
-
-    Args:
-        clean: `solve` table of the reference.
-        strategies: Name to show, to `solve` table.
-        title: The setting, over the panels.
+    One panel per strategy, one point per question; `strategies` has the names to show. Many
+    questions share a point of the grid of counts out of m, most of them in the corners. So each
+    point is moved by up to half a step of that grid, 1/(2m), and is translucent.
     """
     clean = clean.set_index("question_id")
     leaked, half_step = clean["leaked"].to_numpy(dtype=bool), 0.5 / clean["n_samples"].max()
@@ -246,15 +231,8 @@ def plot_strata(
 ) -> "Figure":
     """The mean |gap| of each strategy by the clean model's solve probability.
 
-    Neighbouring strata of SA-PPG are joined into at most ten ranges. Each is a plain mean over its
-    strata, so that the mean of a curve, weighted by the strata in each range, is SA-PPG. The
-    lower panel shows how many questions are in each range.
-
-    Args:
-        clean: `solve` table of the reference.
-        strategies: Name to show, to `solve` table.
-        title: The setting.
-        bins: Number of strata B.
+    Neighbouring strata of SA-PPG are joined into at most ten ranges (`Ranges.mean_gaps`). The lower
+    panel shows how many questions are in each range.
     """
     ranges = Ranges.of(clean, bins)
     with panels(2, 1, (6.2, 4.3), sharex=True, height_ratios=(3.4, 1)) as (figure, axes):
@@ -263,9 +241,8 @@ def plot_strata(
         names: list[str] = []  # not labels of the lines: matplotlib hides those that start with _
         for k, (name, solve) in enumerate(strategies.items()):
             means, sa_ppg = ranges.mean_gaps(solve)
-            label = f"{name}  {format_number(sa_ppg, 3)}"
             handles += upper.plot(ranges.centres, means, **curve_style(k))
-            names.append(label)
+            names.append(f"{name}  {format_number(sa_ppg, 3)}")
         upper.set(ylabel="mean |gap| over the strata", ylim=(0, None))
         if title:
             upper.set_title(title, fontsize=TITLE_SIZE)
@@ -294,10 +271,7 @@ def plot_signal(benchmark: Values, controls: Values) -> "Figure":
     """A signal on the benchmark's questions and on controls: points and means, 364 pixels wide.
 
     The points of similar values are spread in proportion to their number, up to a row's height.
-
-    Args:
-        benchmark: Values (N,), of which NaN are left out; at least one number.
-        controls: Values (M,), likewise.
+    NaN are left out; each side has at least one number.
     """
     sides = [values[~np.isnan(values)] for values in (benchmark, controls)]
     edges = np.histogram_bin_edges(np.concatenate(sides), _SIGNAL_BINS)
@@ -331,15 +305,7 @@ def styled() -> Iterator[None]:
 def panels(
     n_rows: int, n_columns: int, size: tuple[float, float], title: str = "", **options: Any
 ) -> Iterator[tuple["Figure", Any]]:
-    """A figure to draw into and its axes, shape (n_rows, n_columns).
-
-    Args:
-        n_rows: Rows of panels.
-        n_columns: Columns of panels.
-        size: Width and height in inches.
-        title: The setting, over the panels.
-        options: Of `matplotlib.pyplot.subplots`.
-    """
+    """A figure of a size in inches and its axes, (n_rows, n_columns); options of `plt.subplots`."""
     import matplotlib.pyplot as plt
 
     with styled():
