@@ -159,11 +159,7 @@ def combined(evidence: Sequence[Evidence], exceptions: int = 0) -> str:
 
 
 def within(cell: Cell, low: float, high: float) -> str:
-    """The verdict on "low <= value < high".
-
-    So a difference is below zero if its interval is, and one that touches 0 cannot tell; a share
-    whose interval ends at 0 may be at least 0.
-    """
+    """The verdict on "low <= value < high"; an interval that touches 0 is not below 0."""
     if low <= cell.low and cell.high < high:
         return SUPPORTED
     return NOT_SUPPORTED if cell.high < low or cell.low > high else CANNOT_TELL
@@ -214,17 +210,15 @@ def shortcut_lead_narrows(results: RunResults) -> Iterator[Evidence]:
 
 def threshold_is_robust(results: RunResults) -> Iterator[Evidence]:
     """Each n from 3 to 7 against the run's best, n=1 included."""
-    thresholds = ("railcap_n1", *JUDGED_THRESHOLDS)
-    cells = {row: results.metrics.get(*results.setting, row, "sa_ppg") for row in thresholds}
+    thresholds, setting = ("railcap_n1", *JUDGED_THRESHOLDS), results.setting
+    cells = {row: results.metrics.get(*setting, row, "sa_ppg") for row in thresholds}
     values = {row: cell.value for row, cell in cells.items() if cell}
     if len(values) < 2:
         return
     best, bounds = min(values, key=values.__getitem__), (-ANY, MAX_THRESHOLD_SPREAD)
     for row in JUDGED_THRESHOLDS:
         if row != best:
-            yield from _sa_ppg_difference(
-                results, results.setting, row, best, *bounds, "the best, "
-            )
+            yield from _sa_ppg_difference(results, setting, row, best, *bounds, "the best, ")
     if num_missing := len(thresholds) - len(values):
         sentence = f"{num_missing} of {len(thresholds)} values of n are missing from the run."
         yield Evidence(CANNOT_TELL, sentence)

@@ -24,11 +24,7 @@ _KEYS = ["model", "benchmark", "strategy", "subset", "metric"]
 class Labels:
     """The names to show, by key. Their order is the order of rows and columns.
 
-    Attributes:
-        models: Model key to name.
-        benchmarks: Benchmark key to name.
-        strategies: Strategy key to name.
-        configurations: Rows of Table 4 between Identity and All-Zero.
+    `configurations` are the rows of Table 4 between Identity and All-Zero.
     """
 
     models: Mapping[str, str] = field(default_factory=dict)

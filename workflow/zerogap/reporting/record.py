@@ -67,11 +67,8 @@ class Evaluation:
 def write_record(path: Path, values: pd.DataFrame, evaluation: Evaluation) -> None:
     """Write a record with one result per value; those of the clean model are left out.
 
-    Args:
-        path: the file. What its reader has filled in there is kept.
-        values: columns subset, n_questions, strategy, metric, label, value, ci_low and ci_high, as
-            `zerogap.scoring.score.summary` has them.
-        evaluation: what the values are about.
+    What a reader has filled in there is kept. `values` has columns subset, n_questions, strategy,
+    metric, label, value, ci_low and ci_high, as `zerogap.scoring.score.summary`.
     """
     created = str(time.time())
     model_info = _model_info(list(evaluation.made_by.values()))

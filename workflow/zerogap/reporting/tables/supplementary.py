@@ -29,9 +29,10 @@ JOBS = {
 _PER_RESPONSE = "Rail steps per response:"
 DIAGNOSTICS = {  # (measure, kind) → column
     ("rail_share", ALL): Column("rail_share", "Steps on the rail"),
+    ("rail_steps", ALL): Column("rail_steps", ALL, _PER_RESPONSE, decimals=1),
     **{
-        ("rail_steps", kind): Column(key, kind, _PER_RESPONSE, decimals=1)
-        for kind, key in {ALL: "rail_steps", **{kind: f"rail_{kind}" for kind in KINDS}}.items()
+        ("rail_steps", kind): Column(f"rail_{kind}", kind, _PER_RESPONSE, decimals=1)
+        for kind in KINDS
     },
     ("drawn", ALL): Column("drawn", "Rail token drawn"),
     ("distinct", ALL): Column("distinct", "Distinct responses", decimals=1),
@@ -90,18 +91,19 @@ def strata(values: pd.DataFrame, labels: Labels) -> Table:
         *(Column(f"sa_ppg_{bins}", f"B = {bins}", group="SA-PPG") for bins in BINS_SHOWN),
         Column("a_ppg", "A-PPG"),
     )
-    setting = list(map(labels.setting, values["model"], values["benchmark"]))
     records = values.assign(
-        key=values["strategy"], name=list(map(labels.strategy, values["strategy"])), section=setting
-    )
-    notes = [
-        f"{name}: of {bins} strata, {row[f'filled_{bins}']} have a question, of which "
+        key=values["strategy"],
+        name=values["strategy"].map(labels.strategy),
+        section=list(map(labels.setting, values["model"], values["benchmark"])),
+    ).to_dict("records")
+    notes = (
+        f"{row['section']}: of {bins} strata, {row[f'filled_{bins}']} have a question, of which "
         f"{row[f'single_{bins}']} have one."
-        for name, row in zip(setting, values.to_dict("records"), strict=True)
-        if row["strategy"] == "identity"
+        for row in records
+        if row["key"] == "identity"
         for bins in BINS_SHOWN
-    ]
-    return Table(columns, record_rows(records.to_dict("records"), columns), notes=tuple(notes))
+    )
+    return Table(columns, record_rows(records, columns), notes=tuple(notes))
 
 
 def subsets(values: MetricTable, labels: Labels) -> Table:
@@ -164,11 +166,9 @@ def memorisation(checks: pd.DataFrame, labels: Labels) -> Table:
 def extraction_agreement(fractions: pd.DataFrame, labels: Labels) -> Table:
     """The same responses under every rule of answer extraction, one row per strategy.
 
-    Args:
-        fractions: As :func:`zerogap.analysis.extraction_agreement.agreement` returns them, one row
-            per benchmark with questions of its own (column ``benchmark``, its name; several have a
-            section each) and ``strategy``; ``run_rule`` is the rule that the run scores by.
-        labels: Names to show.
+    `fractions` has a row of :func:`zerogap.analysis.extraction_agreement.agreement` per benchmark
+    with questions of its own (column ``benchmark``, its name; several have a section each) and
+    ``strategy``; ``run_rule`` is the rule that the run scores by.
     """
     rules = fractions["run_rule"].unique()
     run_rule = rules[0] if len(rules) == 1 else "the run's rule"
@@ -191,10 +191,8 @@ def extraction_agreement(fractions: pd.DataFrame, labels: Labels) -> Table:
 def cost(jobs: pd.DataFrame, labels: Labels) -> Table:
     """One row per job, under a heading per model and benchmark, and sums per kind of job.
 
-    Args:
-        jobs: One row per job, `JOB_COLUMNS`; NaN where a job generates no responses or has no
-            timing. The preparation of a base has no benchmark ("").
-        labels: Names to show.
+    `jobs` has a row per job, `JOB_COLUMNS`; NaN where a job generates no responses or has no
+    timing. The preparation of a base has no benchmark ("").
     """
     columns = (
         Column("responses", "Responses", decimals=0),
