@@ -44,11 +44,7 @@ def responses(
 
 
 def greedy(folder: Path, question: Mapping[str, Any]) -> pd.Series:
-    """The row of the contaminated model's greedy response to a question.
-
-    Raises:
-        InputError: it has none.
-    """
+    """The row of the contaminated model's greedy response to a question; raises if it has none."""
     rows = _rows(folder / "greedy.parquet", question["question_id"])
     if rows.empty:
         raise InputError(
@@ -62,11 +58,7 @@ def find(
 ) -> tuple[Path, dict[str, Any]]:
     """The folder of the first setting that has a question, and its row of the questions.
 
-    Args:
-        run: folder of the run, ``results/<run>``.
-        question_id: the question.
-        model: key of the model; any if None.
-        benchmark: key of the benchmark; any if None.
+    `run` is the folder ``results/<run>``; model and benchmark are any if None.
 
     Raises:
         InputError: the run has no trajectories yet, or not this model, benchmark or question.

@@ -30,11 +30,6 @@ def rouge_l(texts: Iterable[str], reference: str) -> NDArray[np.float64]:
 def overlap(samples: pd.DataFrame, greedy: pd.DataFrame, questions: pd.DataFrame) -> pd.DataFrame:
     """The `overlap` table of one model's samples with its own greedy trajectories.
 
-    Args:
-        samples: `samples` table of the model.
-        greedy: `greedy` table of the same model.
-        questions: `questions` table, for the leaked ones.
-
     Raises:
         InputError: A sampled question is missing from `greedy` or `questions`.
     """
@@ -56,12 +51,8 @@ def peakedness(responses: Sequence[Sequence[int]], trajectory: Sequence[int]) ->
 
     As in CDD (Dong et al., Findings of ACL 2024; the authors' code): edit distance between token
     ids, both cut at `MAX_LENGTH` tokens. A response nearly repeats the trajectory if the distance
-    is at most `ALPHA` times the length of the longest of them. Unlike CDD, end tokens are not
-    compared. CDD's verdict, contaminated where the share exceeds 0.01, is not given here.
-
-    Args:
-        responses: The tokens of each response to one question, without the end token.
-        trajectory: The tokens of its greedy trajectory, without the end token.
+    is at most `ALPHA` times the length of the longest of them. Unlike CDD's, the tokens are without
+    the end token. CDD's verdict, contaminated where the share exceeds 0.01, is not given here.
     """
     if not responses:
         return float("nan")

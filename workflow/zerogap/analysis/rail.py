@@ -38,13 +38,7 @@ def rail_steps(trajectory: Tokens, response: Tokens, n: int) -> Iterator[tuple[i
 
 
 def tokens_on_rail(trajectory: Tokens, response: Tokens, n: int) -> list[bool]:
-    """Which tokens of a response are on the rail: those that match, and the rail tokens drawn.
-
-    Args:
-        trajectory: the greedy trajectory, end token included.
-        response: the tokens of one response, end token included.
-        n: the n-gram threshold.
-    """
+    """Which tokens of a response are on the rail: those that match, and the rail tokens drawn."""
     on_rail = [False] * len(response)
     for step, rail_token, token in rail_steps(trajectory, response, n):
         end = step + 1 if token == rail_token else step

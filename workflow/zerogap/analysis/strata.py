@@ -16,19 +16,12 @@ BINS_SHOWN = (5, 10, 50)  # numbers of strata
 
 @dataclass(frozen=True)
 class Ranges:
-    """The strata of the questions, and the ranges of neighbouring strata that a plot joins.
+    """The strata of the questions, and the ranges of neighbouring strata that a plot joins."""
 
-    Attributes:
-        clean: `solve` table of the reference, indexed by question.
-        stratum: Stratum of each question, 0 … bins-1.
-        bins: Number of strata B.
-        n_groups: Number of ranges, at most B. They are equally wide if it divides B.
-    """
-
-    clean: pd.DataFrame
-    stratum: NDArray[np.int64]
+    clean: pd.DataFrame  # `solve` table of the reference, indexed by question
+    stratum: NDArray[np.int64]  # of each question, 0 … bins-1
     bins: int
-    n_groups: int
+    n_groups: int  # number of ranges, at most B; they are equally wide if it divides B
 
     @classmethod
     def of(cls, clean: pd.DataFrame, bins: int, max_groups: int = 10) -> "Ranges":
@@ -55,9 +48,6 @@ class Ranges:
         Each is a plain mean over strata, so that the mean of the ranges, weighted by their strata,
         is SA-PPG.
 
-        Args:
-            solve: `solve` table of the strategy.
-
         Returns:
             The means, shape (n_groups,), NaN where a range has no question; and SA-PPG.
         """
@@ -74,11 +64,7 @@ class Ranges:
 
 
 def values_by_bins(clean: pd.DataFrame, strategies: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """SA-PPG of the same responses with several numbers of strata.
-
-    Args:
-        clean: `solve` table of the reference.
-        strategies: Name → `solve` table.
+    """SA-PPG of the same responses with several numbers of strata, from `solve` tables.
 
     Returns:
         One row per strategy: strategy, `a_ppg`, and for each B of `BINS_SHOWN`

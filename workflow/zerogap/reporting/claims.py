@@ -34,24 +34,14 @@ NOT_NARROWING = "pythia"  # Table 3: 0.0098 on GSM8K, 0.0199 on PQ
 
 @dataclass(frozen=True)
 class RunResults:
-    """What a run measured.
-
-    Attributes:
-        metrics: Metric values of all models and benchmarks.
-        setting: The setting of the paper's single-setting experiments.
-        numbers: Key to value, in that setting: the paper's inline numbers and the memorisation
-            check.
-        paraphrase_of: Benchmark contaminated with paraphrases (the paper's PQ) to the benchmark
-            whose questions they paraphrase (the paper's GSM8K).
-        rail_n: RailCap's n in the run; None without RailCap.
-        labels: Names to show.
-    """
+    """What a run measured."""
 
     metrics: MetricTable
-    setting: Setting
-    numbers: Mapping[str, Cell]
+    setting: Setting  # of the paper's single-setting experiments
+    numbers: Mapping[str, Cell]  # in that setting: those of the text and of memorisation, by key
+    # Benchmark whose questions leaked as paraphrases (PQ) → the one of the questions (GSM8K).
     paraphrase_of: Mapping[str, str]
-    rail_n: int | None
+    rail_n: int | None  # RailCap's n in the run; None without RailCap
     labels: Labels
 
     def difference(self, setting: Setting, metric: str, first: str, second: str) -> Cell | None:

@@ -55,23 +55,14 @@ _SYMBOLS = re.compile("|".join([_MODEL.pattern, *map(re.escape, _LATEX)]))  # th
 
 @dataclass(frozen=True)
 class Cell:
-    """A number with its interval, or a text.
-
-    Attributes:
-        value: The number; NaN for a text or an empty cell.
-        low: Lower end of the interval; NaN without one.
-        high: Upper end of the interval; NaN without one.
-        text: What is shown if there is no number.
-        bold: Whether to set the cell bold.
-        mark: A symbol behind the number; a note of the table explains it.
-    """
+    """A number with its interval, each NaN if there is none, or a text."""
 
     value: float = math.nan
     low: float = math.nan
     high: float = math.nan
-    text: str = ""
+    text: str = ""  # shown if there is no number
     bold: bool = False
-    mark: str = ""
+    mark: str = ""  # a symbol behind the number; a note of the table explains it
 
     @property
     def is_number(self) -> bool:
@@ -103,21 +94,13 @@ class Cell:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table.
+    """A column of a table."""
 
-    Attributes:
-        key: Name in the CSV file.
-        title: Heading.
-        group: Heading over several neighbouring columns.
-        align: LaTeX alignment: r for numbers, l or a paragraph column for text.
-        decimals: Decimals of its numbers if they differ from the table's.
-    """
-
-    key: str
+    key: str  # name in the CSV file
     title: str
-    group: str = ""
-    align: str = "r"
-    decimals: int | None = None
+    group: str = ""  # heading over several neighbouring columns
+    align: str = "r"  # LaTeX's: r for numbers, l for text
+    decimals: int | None = None  # None: the table's
 
     @property
     def full_title(self) -> str:
@@ -127,21 +110,13 @@ class Column:
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a table.
+    """A row of a table."""
 
-    Attributes:
-        key: Name in the CSV file.
-        name: What the first column shows.
-        cells: One cell per column.
-        section: Heading over consecutive rows.
-        bold: Whether to set the name bold.
-    """
-
-    key: str
-    name: str
-    cells: tuple[Cell, ...]
-    section: str = ""
-    bold: bool = False
+    key: str  # name in the CSV file
+    name: str  # in the first column
+    cells: tuple[Cell, ...]  # one per column
+    section: str = ""  # heading over consecutive rows
+    bold: bool = False  # the name
 
 
 @dataclass(frozen=True)
@@ -150,28 +125,17 @@ class Table:
 
     Titles, captions and notes are plain text with the paper's symbols (Δ⁺, M_cl, ×), which each
     format writes in its own way.
-
-    Attributes:
-        columns: The columns after the first, which holds the rows' names.
-        rows: The rows.
-        index_label: Heading of the first column.
-        label: LaTeX label.
-        title: Heading, "Table 3: SA-PPG in every setting"; LaTeX numbers its tables itself.
-        caption: What the table shows.
-        notes: Sentences under the table.
-        decimals: Decimals of the numbers.
-        intervals: Whether Markdown and LaTeX show intervals; CSV and HTML always do.
     """
 
-    columns: tuple[Column, ...]
+    columns: tuple[Column, ...]  # after the first, which holds the rows' names
     rows: tuple[Row, ...]
-    index_label: str = ""
-    label: str = ""
-    title: str = ""
+    index_label: str = ""  # heading of the first column
+    label: str = ""  # LaTeX's
+    title: str = ""  # "Table 3: SA-PPG in every setting"; LaTeX numbers its tables itself
     caption: str = ""
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # under the table
     decimals: int = 4
-    intervals: bool = False
+    intervals: bool = False  # whether Markdown and LaTeX show them; CSV and HTML always do
 
     @property
     def latex_size(self) -> str:
