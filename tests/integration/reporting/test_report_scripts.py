@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -54,27 +55,17 @@ def in_run(finished_run, monkeypatch):
     monkeypatch.chdir(finished_run)
 
 
-@pytest.fixture
-def job():
-    def make(wildcards=None, inputs=None, **params):
-        options = {"scale": "A tiny run.", "scale_note": "A toy.", "metadata": {"run": "quick"}}
-        return SimpleNamespace(
-            wildcards=SimpleNamespace(**(wildcards or {})),
-            input=SimpleNamespace(**(inputs or {})),
-            params=SimpleNamespace(**options | params),
-        )
-
-    return make
-
-
-FEWER = {
-    "one": {"models": {"gemma": None, "pythia": None}, "benchmarks": {"pq": None}},
-    "no TED": {"strategies": {"ted": None}, "ablation": {"ted_unfiltered": None}},
-}
+def job(wildcards=(), inputs=(), **params):
+    options = {"scale": "A tiny run.", "scale_note": "A toy.", "metadata": {"run": "quick"}}
+    return SimpleNamespace(
+        wildcards=SimpleNamespace(**dict(wildcards)),
+        input=SimpleNamespace(**dict(inputs)),
+        params=SimpleNamespace(**options | params),
+    )
 
 
 @pytest.fixture
-def make(job, tmp_path):
+def make(tmp_path):
     """Makes a table or figure; its files without their suffix."""
 
     def make_one(config, kind, name):
@@ -107,7 +98,13 @@ def test_everything_is_made_from_the_inputs_of_its_rule(kind, name, config, make
 
 
 @pytest.mark.usefixtures("in_run")
-@pytest.mark.parametrize("overlay", FEWER.values(), ids=FEWER)
+@pytest.mark.parametrize(
+    "overlay",
+    [
+        {"models": {"gemma": None, "pythia": None}, "benchmarks": {"pq": None}},
+        {"strategies": {"ted": None}, "ablation": {"ted_unfiltered": None}},
+    ],
+)
 def test_a_restricted_run_has_every_table(overlay, make):
     config = quick(**overlay)
     for name in TABLES:
@@ -125,7 +122,7 @@ def test_vs_paper_lists_what_differs_from_the_papers_protocol(config, make):
 
 @pytest.mark.usefixtures("in_run")
 def test_the_first_page_is_made_from_the_main_table_the_claims_and_two_figures(
-    config, make, job, tmp_path
+    config, make, tmp_path
 ):
     figures = [f"{make(config, 'figure', name)}.png" for name in FIRST_PAGE]
     claims = tmp_path / "claims.csv"
@@ -133,18 +130,15 @@ def test_the_first_page_is_made_from_the_main_table_the_claims_and_two_figures(
         "claim,about,place,text,verdict\nbest,the metric,Table 3,RailCap is best.,cannot tell\n"
     )
     first, second, third, *_ = targets.code_of_responses(config)
-    of_first = parquet.provenance(first)
-    parquet.write(
-        first, parquet.read(first, "samples"), "samples", of_first | {"code_digest": "today's"}
-    )
-    of_third = parquet.provenance(third)
-    shards = [of_third | {"code_digest": each} for each in ("today's", "older")]
-    of_third["shards"] = shards
-    parquet.write(third, parquet.read(third, "samples"), "samples", of_third)
+    of_first, of_third = map(parquet.provenance, (first, third))
+    of_first["code_digest"] = "today's"
+    of_third["shards"] = [of_third | {"code_digest": each} for each in ("today's", "older")]
+    for path, made_by in ((first, of_first), (third, of_third)):
+        parquet.write(path, parquet.read(path, "samples"), "samples", made_by)
     page = job(
         inputs={"claims": str(claims), "figures": figures},
         source=TABLES["main"].source.locate(config),
-        code_of_responses={first: "today's", second: "today's", third: "today's"},
+        code_of_responses=dict.fromkeys((first, second, third), "today's"),
     )
     page.output = SimpleNamespace(index=tmp_path / "index.html", fragment=tmp_path / "part.html")
     write_index.main(page)
@@ -177,7 +171,7 @@ def test_cost_adds_up_the_shards_of_a_cell(config, finished_run, make, monkeypat
 
 
 @pytest.mark.usefixtures("in_run")
-def test_claims_are_checked_from_the_files_of_the_run(job, tmp_path):
+def test_claims_are_checked_from_the_files_of_the_run(tmp_path):
     config = quick(benchmarks={"pq": None})
     source = sources.RESULTS.locate(config)
     check_claims.main(job(source=source, prefix=str(tmp_path / "sheet")))
@@ -199,7 +193,7 @@ RUN = "results/quick"
 SETTING = f"{RUN}/llama2/gsm8k"
 
 
-def compute_metrics_of(config, job, tmp_path):
+def compute_metrics_of(config, tmp_path):
     tables = targets.solve_tables(config, "llama2", "gsm8k")
     inputs = {
         "clean": f"{RUN}/llama2/clean_gsm8k/cells/batch1/solve.parquet",
@@ -223,34 +217,34 @@ def compute_metrics_of(config, job, tmp_path):
     ],
 )
 def test_exchanged_files_are_an_error(
-    first, second, reader, config, finished_run, job, make, tmp_path, monkeypatch
+    first, second, reader, config, finished_run, make, tmp_path, monkeypatch
 ):
     shutil.copytree(finished_run / "results", tmp_path / "results")
     monkeypatch.chdir(tmp_path)
     paths = [Path(os.path.normpath(f"{SETTING}/{name}.parquet")) for name in (first, second)]
-    contents = [path.read_bytes() for path in paths]
-    for path, content in zip(paths, reversed(contents), strict=True):
-        path.write_bytes(content)
-    kind = "table" if reader in TABLES else "figure"
-    is_job = reader == "compute_metrics"
-    read = (compute_metrics_of, config, job, tmp_path) if is_job else (make, config, kind, reader)
+    paths[0].rename("kept")
+    paths[1].rename(paths[0])
+    Path("kept").rename(paths[1])
+    read = partial(make, config, "table" if reader in TABLES else "figure", reader)
+    if reader == "compute_metrics":
+        read = partial(compute_metrics_of, config, tmp_path)
     with pytest.raises(InputError, match=r"\.parquet: was made for run quick, .*; move it back"):
-        read[0](*read[1:])
+        read()
 
 
 @pytest.mark.usefixtures("in_run")
-def test_a_file_without_provenance_is_an_error(config, job, tmp_path, monkeypatch):
-    compute_metrics_of(config, job, tmp_path)
+def test_a_file_without_provenance_is_an_error(config, tmp_path, monkeypatch):
+    compute_metrics_of(config, tmp_path)
     shutil.copytree("results", tmp_path / "results")
     monkeypatch.chdir(tmp_path)
     edited = f"{SETTING}/cells/railcap/solve.parquet"
     pd.read_parquet(edited).to_parquet(edited)
     with pytest.raises(InputError, match=r"railcap/solve\.parquet: has no provenance"):
-        compute_metrics_of(config, job, tmp_path)
+        compute_metrics_of(config, tmp_path)
 
 
 @pytest.mark.usefixtures("in_run")
-def test_provenance_lists_the_versions_recorded_in_the_files(config, job, tmp_path):
+def test_provenance_lists_the_versions_recorded_in_the_files(config, tmp_path):
     questions = pd.DataFrame(
         [("7", "How many?", "One.", "1", False, None)], columns=parquet.CONTRACTS["questions"].names
     )
@@ -263,7 +257,7 @@ def test_provenance_lists_the_versions_recorded_in_the_files(config, job, tmp_pa
     }
     values = config.model_dump(mode="json", by_alias=True)
     prefix = str(tmp_path / "provenance")
-    write_provenance.main(job(None, inputs, config=values, benchmarks=["PQ"], prefix=prefix))
+    write_provenance.main(job((), inputs, config=values, benchmarks=["PQ"], prefix=prefix))
     page = json.loads((tmp_path / "provenance.json").read_text())
     assert page["config"] == values
     assert page["software"]["Responses"] == {"commit": "abc", "torch": "1"}
