@@ -48,8 +48,9 @@ def diagnostics(
         seed: Of the bootstrap.
 
     Returns:
-        One row per value, `COLUMNS`. `responses` is a strategy or "clean", `subset` is "leaked" or
-        "unleaked", for the clean model "all". `kind` is "all" or a kind of token. Measures:
+        One row per value, `COLUMNS`, NaN without any step or question. `responses` is a strategy or
+        "clean", `subset` is "leaked" or "unleaked", for the clean model "all". `kind` is "all" or a
+        kind of token. Measures:
 
         - rail_share: share of steps on the rail;
         - rail_steps: steps on the rail per response, by kind of the rail token;
@@ -58,8 +59,6 @@ def diagnostics(
         - entropy: mean entropy (nats) of a greedy step;
         - recovery: share of the solve probability that responses keep after a forced runner-up, by
           kind of the token that it replaced.
-
-        A value without any step or question is NaN.
     """
     clean, batch2 = clean.set_index("question_id"), clean_batch2.set_index("question_id")
     leaked = clean["leaked"].to_numpy(dtype=bool)

@@ -39,16 +39,16 @@ def question_weights(
 ) -> NDArray[np.uint8]:
     """How often each resample drew each question: shape (resamples, questions).
 
-    Counts above 255 have a probability below 1e-500.
+    Counts above 255 have a probability below 1e-500. Each group is resampled separately, so that
+    its weights add up to its size. Questions of a cluster are drawn together; clusters with
+    questions of the same groups are resampled separately from others, so that their number is
+    fixed, and that of the questions where clusters have one size.
 
     Args:
-        groups: One label per question; each group is resampled separately, so that its weights
-            add up to its size.
+        groups: (questions,), a label of each.
         n_resamples: Number of resamples, at least 1.
         rng: Random number generator.
-        clusters: One label per question; questions with the same label are drawn together. Clusters
-            with questions of the same groups are resampled separately from others, so that their
-            number is fixed, and that of the questions where clusters have one size.
+        clusters: (questions,), a label of each; each question is its own if None.
 
     Raises:
         InputError: No labels, or fewer than one resample.
@@ -206,11 +206,9 @@ def _t_widening(sizes: NDArray[np.int64], n_clusters: int, confidence_level: flo
 
 
 def weighted_means(weights: Values, values: ArrayLike) -> Values:
-    """The mean of `values` in each resample: shape (…, resamples).
+    """The mean of values (…, resamples or 1, questions) in each resample: (…, resamples).
 
-    Args:
-        weights: (resamples, questions), adding up to 1 in each resample.
-        values: (…, resamples, questions); (…, 1, questions) if they are the same in all resamples.
+    The weights, (resamples, questions), add up to 1 in each resample.
     """
     values = np.asarray(values)
     if values.shape[-2] == 1:
@@ -235,7 +233,7 @@ def interval(
         resamples: The metric in each resample.
         value: The point estimate.
         confidence_level: Fraction of resamples inside.
-        bounds: The smallest and largest value of the metric, where the interval ends.
+        bounds: The smallest and largest value of the metric.
     """
     deviations: Values = np.asarray(resamples, dtype=np.float64)
     deviations = np.abs(deviations - deviations.mean())
@@ -269,13 +267,12 @@ def simultaneous(
     Bonferroni's (Westfall and Young, Resampling-Based Multiple Testing, 1993, chapter 2).
 
     Args:
-        resamples: (metrics, resamples), the values in the resamples.
+        resamples: (metrics, resamples).
         values: (metrics,), the point estimates.
         confidence_level: Probability that all intervals cover.
 
     Returns:
-        Lower and upper ends, (metrics,) each. A metric with the same value in every resample has an
-        interval of width 0.
+        Lower and upper ends, (metrics,) each; equal if all resamples are.
     """
     values = np.asarray(values, dtype=np.float64)
     resamples = np.asarray(resamples, dtype=np.float64)

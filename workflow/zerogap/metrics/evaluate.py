@@ -47,14 +47,13 @@ def evaluate(
         benchmark: Value of the column ``benchmark``.
         clean: `solve` table of the clean model's first batch, the reference. Questions that have
             the same value in a column ``cluster``, if there is one, are drawn together.
-        strategies: Name → `solve` table. The clean model's second batch is passed as
-            ``clean_batch2`` (the noise floor).
+        strategies: Name → `solve` table. The clean model's second batch, the noise floor, is
+            ``clean_batch2``.
         bins: Number of strata B.
         n_resamples: Number of bootstrap resamples.
         confidence_level: Of the intervals.
         seed: Of the bootstrap.
-        resample: What a resample draws again, ``questions`` or ``samples`` (see
-            `zerogap.metrics.bootstrap`).
+        resample: What `zerogap.metrics.bootstrap` draws again, ``questions`` or ``samples``.
 
     Returns:
         A `metrics` table. For each strategy and subset: every metric of the registry
