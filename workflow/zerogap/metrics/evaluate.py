@@ -97,10 +97,8 @@ def evaluate(
         options = {
             "bins": bins, "confidence_level": confidence_level, "clusters": clusters[questions],
         }  # fmt: skip
-        resamples = _resampled(
-            _select(counts, questions), draws[:, questions], CHUNK_SIZES[resample], options
-        )
-        estimates = _estimates(_select(observed, questions), resamples, options)
+        of_subset = _select(observed, questions), _select(counts, questions), draws[:, questions]
+        estimates = _estimates(*of_subset, CHUNK_SIZES[resample], options)
         rows += [
             (model, benchmark, strategy, subset, *values)
             for strategy, *values in _rows(estimates, confidence_level)
@@ -143,36 +141,30 @@ def _redrawn(observed: SolveCounts, n_resamples: int, rng: np.random.Generator) 
 
 
 def _estimates(
+    observed: CountsByName,
     counts: CountsByName,
-    resamples: Mapping[tuple[str, str], Values],
+    draws: Array,
+    chunk_size: int,
     options: Mapping[str, Any],
 ) -> Estimates:
-    """Every metric of every strategy; the clean model comes last, and has some of them."""
-    estimates: Estimates = {}
-    none = np.empty(0)
-    for name in (*(name for name in counts if name != "clean"), "clean"):
-        comparison = Comparison(counts[name], counts["clean"], **options)
-        estimates[name] = {
-            metric.name: np.append(
-                float(metric.definition(comparison)), resamples.get((name, metric.name), none)
-            )
+    """Every metric of every strategy; the clean model comes last, and has some of them.
+
+    Args:
+        observed: Arrays of shape (questions,).
+        counts: Those of the resamples, (resamples or 1, questions).
+        draws: How often each resample drew each question, (resamples, questions).
+        chunk_size: Resamples computed at once, fewer if there are many questions.
+        options: Of `Comparison`.
+    """
+    parts: dict[str, dict[str, list[Any]]] = {}
+    for name in (*(name for name in observed if name != "clean"), "clean"):
+        comparison = Comparison(observed[name], observed["clean"], **options)
+        parts[name] = {
+            metric.name: [float(metric.definition(comparison))]
             for metric in METRICS.values()
             if name != "clean" or metric.of_clean_model
         }
-    return estimates
-
-
-def _resampled(
-    counts: CountsByName, draws: Array, chunk_size: int, options: Mapping[str, Any]
-) -> dict[tuple[str, str], Values]:
-    """Strategy and metric that has an interval → its value in every resample.
-
-    Arrays of counts have shape (resamples or 1, questions), `draws` (resamples, questions).
-    At most `chunk_size` resamples are computed at once, fewer if there are many questions.
-    """
-    metrics = [metric for metric in METRICS.values() if metric.has_interval]
     chunk_size = max(1, min(chunk_size, MAX_DRAWS // draws.shape[1]))
-    values: dict[tuple[str, str], list[Values]] = {}
     for start in range(0, len(draws), chunk_size):
         chunk = slice(start, start + chunk_size)
         part = {
@@ -181,11 +173,16 @@ def _resampled(
         }
         strategies, weights = SolveCounts.stack(list(part.values())), draws[chunk].astype(float)
         comparison = Comparison(strategies, part["clean"], draws=weights, **options)
-        for metric in metrics:
-            by_strategy = metric.definition(comparison)  # (strategies, resamples)
-            for name, resamples in zip(counts, by_strategy, strict=True):
-                values.setdefault((name, metric.name), []).append(resamples)
-    return {key: np.concatenate(chunks) for key, chunks in values.items()}
+        for metric in METRICS.values():
+            if metric.has_interval:
+                by_strategy = metric.definition(comparison)  # (strategies, resamples)
+                for name, resamples in zip(counts, by_strategy, strict=True):
+                    if metric.name in parts[name]:
+                        parts[name][metric.name].append(resamples)
+    return {
+        name: {metric: np.hstack(values) for metric, values in metrics.items()}
+        for name, metrics in parts.items()
+    }
 
 
 def _rows(

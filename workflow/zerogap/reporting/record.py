@@ -15,10 +15,9 @@ from typing import Any
 import pandas as pd
 
 import zerogap
-from zerogap.io import atomic
 from zerogap.io.provenance import draws, engines
 from zerogap.metrics.definitions import METRICS
-from zerogap.reporting.render import Table, provenance_line, to_markdown
+from zerogap.reporting.render import Table, provenance_line, save_texts, to_markdown
 from zerogap.scoring.score import BATCH2
 
 SCHEMA_VERSION = "0.3.0"
@@ -96,9 +95,8 @@ def write_record(path: Path, values: pd.DataFrame, evaluation: Evaluation) -> No
             record["source_metadata"] = previous["source_metadata"]
             availability = previous["model_info"]["additional_details"]["model_availability"]
             model_info["additional_details"]["model_availability"] = availability
-    with atomic.replacing(path) as temporary:
-        text = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False)
-        temporary.write_text(f"{text}\n", encoding="utf-8")
+    text = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False)
+    save_texts("", {str(path): f"{text}\n"})
 
 
 def generation_config(made_by: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from zerogap.analysis.strata import Ranges
-from zerogap.io import atomic
 from zerogap.metrics.same_questions import probabilities
 from zerogap.reporting.render import (
     Cell,
@@ -22,6 +21,7 @@ from zerogap.reporting.render import (
     provenance_line,
     render_template,
     rounded,
+    save_texts,
 )
 from zerogap.reporting.tables.rows import columns_of, difference_notes
 from zerogap.scoring.inputs import Loaded, Texts
@@ -130,8 +130,7 @@ def write(
         questions=_questions_table(aligned),
         data=_data(aligned, {name: file.texts for name, file in files.items()}),
     )
-    with atomic.replacing(path) as temporary:
-        temporary.write_text(page, encoding="utf-8")
+    save_texts("", {str(path): page})
 
 
 def _strata_plot(aligned: Aligned, bins: int) -> dict[str, Any]:
