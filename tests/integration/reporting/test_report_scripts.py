@@ -95,6 +95,9 @@ def test_everything_is_made_from_the_inputs_of_its_rule(kind, name, config, make
         assert text.startswith(f"**{entry.title('Table')}**")
         assert "A tiny run." in text
         assert "A toy." in text
+        assert "<!-- run quick · zerogap" in text
+        assert made.with_suffix(".tex").read_text().startswith("% run quick · zerogap")
+        assert "<footer>run quick · zerogap" in made.with_suffix(".html").read_text()
 
 
 @pytest.mark.usefixtures("in_run")

@@ -11,8 +11,7 @@ from helpers.browser import OVERFLOW, evaluate, needs_chromium
 from helpers.synthetic_run import LABELS
 from zerogap.reporting import render
 from zerogap.reporting.pages import collect_versions, index_html, outcome_html, provenance_html
-from zerogap.reporting.tables import paper
-from zerogap.reporting.tables.paper import main, reversal
+from zerogap.reporting.tables.paper import main
 
 CONFIG = {"run": "tiny", "models": {"llama2": {"label": "Llama & 2", "family": "llama"}}}
 TABLES = {"1. The paper's": {"main": "Table 3"}, "2. Beyond": {"cost": "The cost"}}
@@ -29,16 +28,11 @@ def fragment(values, tmp_path):
     return outcome_html(
         scale_note="Toy models.",
         scale="Run “small”: 40 questions.",
-        table=paper.main(values, LABELS),
+        table=main(values, LABELS),
         claims=pd.DataFrame(comparisons, columns=["claim", "about", "place", "text", "verdict"]),
         figures={"Figure 1": tmp_path / "figure.png"},
         outdated=["results/small/cells/ted/samples.parquet"],
     )
-
-
-@pytest.fixture
-def page(fragment):
-    return index_html("small", fragment, TABLES, {"1. The paper's": {"strata": "Strata"}}, "a test")
 
 
 def test_the_outcome_states_scale_table_verdicts_and_figures(fragment):
@@ -56,9 +50,9 @@ def test_the_outcome_states_scale_table_verdicts_and_figures(fragment):
 
 
 @needs_chromium
-def test_the_page_does_not_scroll_sideways_on_a_phone(page, tmp_path):
-    path = tmp_path / "index.html"
-    path.write_text(page)
+def test_the_page_does_not_scroll_sideways_on_a_phone(fragment, tmp_path):
+    path, figures = tmp_path / "index.html", {"1. The paper's": {"strata": "Strata"}}
+    path.write_text(index_html("small", fragment, TABLES, figures, "a test"))
     assert evaluate(path, OVERFLOW, width=390) == 0
     first_column = """
       const wide = document.querySelector(".wide"), cell = wide.querySelector("tbody td");
@@ -89,11 +83,6 @@ def test_provenance_has_versions_configuration_and_questions_that_do_not_leak():
         assert text in page
     shown = page.split("<pre>")[1].split("</pre>")[0].replace("&amp;", "&")
     assert yaml.safe_load(shown) == CONFIG
-
-
-@pytest.fixture
-def reversal_table(values):
-    return reversal(values, LABELS, ("llama2", "gsm8k"))
 
 
 def test_numbers_have_a_true_minus_sign_and_no_negative_zero():
@@ -131,14 +120,6 @@ def test_html_sorts_by_values_in_full(values):
     assert f'<td data-value="{value}">{value:.4f}<' in page
     bare = replace(table, rows=(render.Row("r", "R", (render.Cell(), render.Cell(text="a"))),))
     assert "data-value=" not in render.to_html(bare).split("<tbody>")[1].split("</tbody>")[0]
-
-
-def test_save_writes_all_formats_with_provenance(tmp_path, reversal_table):
-    render.save(reversal_table, tmp_path / "t", {"run": "quick", "packages": {"a": 1}})
-    suffixes = sorted(path.suffix for path in tmp_path.iterdir())
-    assert suffixes == [".csv", ".html", ".md", ".tex"]
-    assert (tmp_path / "t.tex").read_text().startswith("% run quick\n")
-    assert "run quick" in (tmp_path / "t.html").read_text()
 
 
 def test_a_table_longer_than_a_page_is_a_longtable():
