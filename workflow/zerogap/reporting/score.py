@@ -166,8 +166,8 @@ def _panels(aligned: Aligned) -> list[dict[str, Any]]:
     half_step = 50 / aligned.clean["n_samples"].max()
     shift = np.random.default_rng(0).uniform(-half_step, half_step, (2, len(aligned.clean)))
     x = (100 * probabilities(aligned.clean) + shift[0]).round(1)
-    kinds = aligned.clean["leaked"].map({True: "leaked", False: "unleaked"})
-    kinds = kinds if aligned.leaked_known else ["question"] * len(x)
+    unleaked = "unleaked" if aligned.leaked_known else "question"
+    kinds = aligned.clean["leaked"].map({True: "leaked", False: unleaked})
     panels = []
     for name, solve in aligned.strategies.items():
         y = (100 - 100 * probabilities(solve) + shift[1]).round(1)
