@@ -23,12 +23,7 @@ def responses(
 ) -> Iterator[tuple[str, pd.Series, list[Text]]]:
     """The responses to a question: the clean model's, then those of every strategy.
 
-    Args:
-        folder: the folder of its setting.
-        question: its row.
-        trajectory: its greedy trajectory.
-        n: how many tokens must match the trajectory.
-        num_texts: how many texts are read.
+    `folder` and `question` are as `find` returns them; the texts are those of `spans`.
 
     Yields:
         The strategy, or "clean"; whether each of its responses is correct; the first texts.
@@ -120,11 +115,8 @@ def _sample_files(folder: Path, question: Mapping[str, Any]) -> dict[str, Path]:
 def spans(tokenizer: Any, trajectory: Tokens, response: Tokens, n: int) -> list[Span]:
     """The text of a response in pieces, each on the rail or not.
 
-    Args:
-        tokenizer: the model's, of `tokenizers` or of `transformers`.
-        trajectory: the greedy trajectory of the question, end token included.
-        response: the tokens of the response, end token included.
-        n: how many tokens must match the trajectory.
+    The tokenizer is one of `tokenizers` or of `transformers`; `n` tokens must match the trajectory,
+    and trajectory and response include their end tokens.
     """
     pieces: list[Span] = []
     end, written = 0, ""

@@ -165,12 +165,8 @@ def provenance_html(
 ) -> str:
     """Where a run comes from: one column of versions per stage, and the configuration as YAML.
 
-    Args:
-        software: Stage → field or package → version.
-        left_out: Benchmark → ids of the questions that do not leak because they have no paraphrase.
-        config: The configuration with every overlay applied.
-        scale: One sentence on the size of the run.
-        footer: Last line of the page.
+    `software` is stage → field or package → version; `left_out` is benchmark → ids of the questions
+    that do not leak because they have no paraphrase.
     """
     return render_template(
         "provenance.html.j2",

@@ -40,24 +40,14 @@ DETAILS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluation:
-    """What a record says about its values.
+    """What a record says about its values."""
 
-    Attributes:
-        benchmark: a name, or a file.
-        repository: the benchmark's data set on the Hugging Face Hub; None if it is elsewhere.
-        made_by: strategy → provenance of its responses; empty where it is not known.
-        num_responses: strategy → its responses to all questions.
-        reference: the clean model, or the file of its responses; None without one.
-        drawn: what the bootstrap draws: questions, clusters of questions or samples.
-        bins, n_resamples, confidence_level: as in `zerogap.scoring.score.score`.
-    """
-
-    benchmark: str
-    made_by: Mapping[str, Mapping[str, Any]]
-    num_responses: Mapping[str, int]
-    reference: str | None
-    repository: str | None = None
-    drawn: str = "questions"
+    benchmark: str  # a name, or a file
+    made_by: Mapping[str, Mapping[str, Any]]  # strategy → provenance of its responses, if known
+    num_responses: Mapping[str, int]  # strategy → its responses to all questions
+    reference: str | None  # the clean model, or the file of its responses
+    repository: str | None = None  # the benchmark's data set on the Hugging Face Hub
+    drawn: str = "questions"  # what the bootstrap draws; or clusters of questions, or samples
     bins: int = 50
     n_resamples: int = 2000
     confidence_level: float = 0.95
