@@ -90,13 +90,8 @@ def test_rouge_l_equals_the_package_rouge_score(text, reference):
 
 @pytest.fixture
 def responses():
-    samples = pd.DataFrame(
-        {
-            "question_id": ["b", "a", "b", "a"],
-            "sample_id": [0, 0, 1, 1],
-            "text": ["one two", "one two", "one", "three four"],
-        }
-    )
+    rows = [("b", 0, "one two"), ("a", 0, "one two"), ("b", 1, "one"), ("a", 1, "three four")]
+    samples = pd.DataFrame(rows, columns=["question_id", "sample_id", "text"])
     greedy = pd.DataFrame({"question_id": ["a", "b"], "text": ["one two", "one three"]})
     questions = pd.DataFrame({"question_id": ["a", "b"], "leaked": [True, False]})
     return samples, greedy, questions

@@ -31,19 +31,10 @@ def test_the_steps_on_the_rail_are_those_at_which_railcap_intervenes(trajectory,
 
 
 def tables():
-    greedy_table = pd.DataFrame(
-        {
-            "question_id": ["a", "b"],
-            "token_ids": [[1, 2, 3, 9], [5, 6]],
-            "entropy": [[0.1, 0.2, 0.3, 0.4], [1.0, 0.5]],
-        }
-    )
-    samples = pd.DataFrame(
-        {
-            "question_id": ["b", "a", "a", "a"],
-            "token_ids": [[6, 5, 6], [1, 2, 3, 9], [1, 2, 3, 9], [1, 2, 2]],
-        }
-    )
+    greedy = [("a", [1, 2, 3, 9], [0.1, 0.2, 0.3, 0.4]), ("b", [5, 6], [1.0, 0.5])]
+    greedy_table = pd.DataFrame(greedy, columns=["question_id", "token_ids", "entropy"])
+    rows = [("b", [6, 5, 6]), *[("a", [1, 2, 3, 9])] * 2, ("a", [1, 2, 2])]
+    samples = pd.DataFrame(rows, columns=["question_id", "token_ids"])
     return samples, greedy_table, pd.Series({"a": True, "b": False})
 
 

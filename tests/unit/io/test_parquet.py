@@ -5,13 +5,7 @@ from zerogap.errors import InputError
 from zerogap.io import parquet
 
 SOLVE = pd.DataFrame(
-    {
-        "question_id": ["a", "b"],
-        "n_correct": [3, 0],
-        "n_samples": [5, 0],
-        "first_correct": [True, False],
-        "leaked": [True, False],
-    }
+    [("a", 3, 5, True, True), ("b", 0, 0, False, False)], columns=parquet.CONTRACTS["solve"].names
 )
 
 

@@ -64,11 +64,8 @@ All-Zero        & \textbf{0.0000} & 0.4903 & 0.4903 \\
 }
 
 
-def build(name, values, labels=None, setting=SETTING):
-    labels = labels or LABELS
-    if name == "main":
-        return paper.main(values, labels)
-    return getattr(paper, name)(values, labels, setting)
+def build(name, values, labels=LABELS, setting=SETTING):
+    return getattr(paper, name)(values, labels, *([setting] if name != "main" else []))
 
 
 def of_paper(name):
