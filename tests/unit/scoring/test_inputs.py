@@ -245,7 +245,7 @@ BAD = {
         ['{"id": "a", "text": "2", "gold": 2}', '{"id": "b", "text": "2", "gold": null}'],
         "line 2: the gold answer is empty; give gold",
     ),
-    "leaks differ": (["id,correct,leaked", "a,1,1", "a,1,0"], "line 3: question 'a' has another l"),
+    "leaks differ": (["id,correct,leaked", "a,1,1", "a,1,0"], "line 3: .* has leaked False here"),
     "no cluster": (["id,correct,cluster", "a,1,"], "line 2: cluster is empty; give a text or"),
     "log with a document twice": (
         [record(0, ["18"]), record(0, ["18"])],

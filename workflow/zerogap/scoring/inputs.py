@@ -9,10 +9,10 @@ and ``doc_hash`` (str) of some logs, which distinguishes documents with the same
 
 import os
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
@@ -51,12 +51,7 @@ Counts = tuple[pd.DataFrame, list[str]]  # one row per question, and notes for a
 
 @dataclass(frozen=True)
 class Texts:
-    """The texts of a file, as far as it has them.
-
-    Attributes:
-        questions: Question id → text of the question.
-        responses: Question id → its first responses, at most `NUM_SHOWN`.
-    """
+    """Question id → text of the question, and → its first `NUM_SHOWN` responses, if known."""
 
     questions: dict[str, str] = field(default_factory=dict)
     responses: dict[str, list[str]] = field(default_factory=dict)
@@ -67,14 +62,12 @@ class Loaded:
     """The counts of a file.
 
     Attributes:
-        path: The file.
         counts: One row per question, in the order of the file.
         kind: What kind of file it is.
         notes: What its reader should know.
-        disagreements: The responses on which extraction rules do not agree, as JSON records, if
-            they were to be listed; None if the file itself says which responses are correct.
+        disagreements: As of `Grader`.
         made_by: The provenance of a file of this project.
-        texts: Its texts, if they were asked for.
+        texts: Empty unless they were asked for.
     """
 
     path: Path
@@ -101,9 +94,8 @@ def load(
         filter_name: Filter whose records of an lm_eval log are read, or scorer of an Inspect log;
             the first one if None.
         extraction: Rule that scores responses, see `zerogap.data.extraction`.
-        list_disagreements: Whether to list the responses on which the rules do not agree.
-        with_texts: Whether to keep some texts. The questions of a file in the results of a run are
-            those of its benchmark.
+        list_disagreements: As of `Grader`.
+        with_texts: Whether to keep some texts.
 
     Raises:
         InputError: The file is missing, empty, malformed or of unknown kind; a question or response
@@ -116,7 +108,9 @@ def load(
     file = read(path, COLUMNS)
     made_by = _provenance(file)
     file, log_format, notes_on_format = convert(file, filter_name)
-    file = file.rename(ALIASES)
+    # Where a file has both names, the alias is another column.
+    aliases = {alias: name for alias, name in ALIASES.items() if name not in file.rows}
+    file = replace(file, rows=file.rows.rename(columns=aliases))
     for kind, (columns, read_kind) in KINDS.items():
         if set(file.rows) >= columns:
             counts, notes = read_kind(file, grader)
@@ -143,41 +137,38 @@ def load_all(
     extraction: str = DEFAULT_RULE,
     **options: bool,
 ) -> dict[str, Loaded]:
-    """Read files as `load` does, several large ones at once.
-
-    Args:
-        paths: Name → file.
-        filter_name: As of `load`.
-        extraction: As of `load`.
-        **options: Others of `load`.
+    """Read files by name, several large ones at once, with the options of `load`.
 
     Raises:
         InputError: as `load`, of the first file that is not valid; the filter or the rule applies
             to no file; or a process was killed.
     """
-    files = _load_all(paths, filter_name=filter_name, extraction=extraction, **options)
-    if filter_name and all(file.kind not in WITH_FILTERS for file in files.values()):
-        raise InputError("--filter: no file is a log with several filters; omit the option")
-    if extraction != DEFAULT_RULE and all(f.disagreements is None for f in files.values()):
-        raise InputError(f"--extraction: {ALL_MARKED}")
-    return files
-
-
-def _load_all(paths: Mapping[str, Path], **options: Any) -> dict[str, Loaded]:
-    read_one: Callable[[Path], Loaded] = partial(load, **options)
+    read_one = partial(load, filter_name=filter_name, extraction=extraction, **options)
     processes = min(len(paths), os.cpu_count() or 1, MAX_PROCESSES)
-    if processes == 1 or sum(one_log(path).stat().st_size for path in paths.values()) < LARGE:
-        return {name: read_one(path) for name, path in paths.items()}
+    if processes > 1 and sum(one_log(path).stat().st_size for path in paths.values()) >= LARGE:
+        loaded = _in_processes(read_one, paths.values(), processes)
+    else:
+        loaded = [read_one(path) for path in paths.values()]
+    if filter_name and all(file.kind not in WITH_FILTERS for file in loaded):
+        raise InputError("--filter: no file is a log with several filters; omit the option")
+    if extraction != DEFAULT_RULE and all(file.disagreements is None for file in loaded):
+        raise InputError(f"--extraction: {ALL_MARKED}")
+    return dict(zip(paths, loaded, strict=True))
+
+
+def _in_processes(
+    read_one: Callable[[Path], Loaded], paths: Iterable[Path], processes: int
+) -> list[Loaded]:
     # Not forked, since the caller may have threads; an interrupt ends them without a traceback.
     spawned = (get_context("spawn"), signal.signal, (signal.SIGINT, signal.SIG_DFL))
-    with ProcessPoolExecutor(processes, *spawned) as pool:
-        try:
-            return dict(zip(paths, pool.map(read_one, paths.values()), strict=True))
-        except BrokenProcessPool as error:
-            raise InputError(
-                "a process that read the files was killed, perhaps for lack of memory; give fewer "
-                "or smaller files"
-            ) from error
+    try:
+        with ProcessPoolExecutor(processes, *spawned) as pool:
+            return list(pool.map(read_one, paths))
+    except BrokenProcessPool as error:
+        raise InputError(
+            "a process that read the files was killed, perhaps for lack of memory; give fewer "
+            "or smaller files"
+        ) from error
 
 
 def leaked_questions(path: str | Path) -> list[str]:
@@ -246,20 +237,10 @@ def _read_marks(file: ResponseFile, grader: Grader) -> Counts:
 
 
 def _read_responses(file: ResponseFile, grader: Grader) -> Counts:
-    """Score the responses, except those that a strategy dropped.
-
-    Raises:
-        InputError: As `Grader`; also if the rows of a question disagree on its gold answer.
-    """
+    """Score the responses, except those that a strategy dropped."""
     ids = file.question_ids()
     gold = grader.gold_answers(file)
-    expected = gold.groupby(ids).transform("first")
-    for row in np.flatnonzero(gold != expected):
-        raise file.error(
-            row,
-            f"question {ids[row]!r} has gold {shorten(gold[row])} here and "
-            f"{shorten(expected[row])} before; a question has one gold answer",
-        )
+    _check_one_per_question(file, ids, "gold", gold)
     rows = pd.DataFrame({"question_id": ids, "gold": gold, "response": file.rows["response"]})
     rows = rows[rows["response"] != DROPPED]
     marks, note = grader.grade(file, rows)
@@ -298,15 +279,10 @@ def _count(
     counts.columns = pd.Index(["n_correct", "n_samples", "first_correct"])
     table = counts.reindex(pd.Index(ids.unique(), name="question_id"), fill_value=0)
     table = table.astype({"n_correct": int, "n_samples": int, "first_correct": bool})
-    shared = _of_questions(file, ids)
-    known = {"gold": gold, "doc_hash": file.rows.get("doc_hash")}
-    for column, values in (shared | known).items():
-        if values is None:
-            continue
-        table[column] = values.groupby(ids, sort=False).first()
-        if column in shared:
-            for row in np.flatnonzero(values != ids.map(table[column])):
-                raise file.error(row, f"question {ids[row]!r} has another {column} than before")
+    others = {"gold": gold, "doc_hash": file.rows.get("doc_hash")}
+    for column, values in (_of_questions(file, ids) | others).items():
+        if values is not None:
+            table[column] = values.groupby(ids, sort=False).first()
     return table.reset_index()
 
 
@@ -317,18 +293,34 @@ def _of_questions(file: ResponseFile, ids: "pd.Series[str]") -> dict[str, "pd.Se
         values["leaked"] = file.flags("leaked", ids)
     if "cluster" in file.rows:
         values["cluster"] = file.question_ids("cluster")
+    for column in values:
+        _check_one_per_question(file, ids, column, values[column])
     return values
 
 
+def _check_one_per_question(
+    file: ResponseFile, ids: "pd.Series[str]", column: str, values: "pd.Series[Any]"
+) -> None:
+    first = values.groupby(ids).transform("first")
+    for row in np.flatnonzero(values != first):
+        here, before = (shorten(str(each[row])) for each in (values, first))
+        raise file.error(
+            row,
+            f"question {ids[row]!r} has {column} {here} here and {before} before; a question has "
+            f"one {column}",
+        )
+
+
 def _texts(file: ResponseFile) -> Texts:
-    ids = file.question_ids()
-    responses: dict[str, list[str]] = {key: [] for key in ids}
-    for key, text in zip(ids, file.rows.get("response", ids.map(lambda _: None)), strict=True):
-        if isinstance(text, str) and text != DROPPED and len(responses[key]) < NUM_SHOWN:
-            responses[key].append(text)
-    asked = zip(ids, file.rows.get("question", ids.map(lambda _: None)), strict=True)
-    questions = {key: text for key, text in asked if isinstance(text, str)}
-    return Texts(questions or _run_questions(file.path), responses)
+    texts = Texts()
+    columns = file.rows.reindex(columns=["question", "response"])
+    for key, (question, response) in zip(file.question_ids(), columns.to_numpy(), strict=True):
+        if isinstance(question, str):
+            texts.questions[key] = question
+        responses = texts.responses.setdefault(key, [])
+        if isinstance(response, str) and response != DROPPED and len(responses) < NUM_SHOWN:
+            responses.append(response)
+    return texts if texts.questions else replace(texts, questions=_run_questions(file.path))
 
 
 def _run_questions(samples: Path) -> dict[str, str]:

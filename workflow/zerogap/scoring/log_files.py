@@ -68,33 +68,35 @@ def content(path: Path) -> bytes:
         try:
             data = gzip.decompress(data)
         except (OSError, EOFError, zlib.error) as error:
-            raise InputError(f"{path}: is damaged ({first_line(error)}); compress it again") from (
-                error
-            )
+            fault = first_line(error)
+            raise InputError(f"{path}: is damaged ({fault}); compress it again") from error
     for start, kind in OTHER_FILES.items():
         if data.startswith(start):
             raise InputError(f"{path}: is {kind}")
     return data
 
 
-def members(path: Path, data: bytes, folder: str) -> Iterator[tuple[str, bytes]]:
-    """Name and content of the files in a folder of a zip file.
+def zipped_samples(path: Path) -> Iterator[bytes]:
+    """The content of the files in the folder samples of a zip file, Inspect's log.
 
     Raises:
         InputError: the zip file is damaged, or has no such files.
     """
-    found = False
+    data = path.read_bytes()
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            for member in archive.infolist():
-                if member.filename.startswith(folder) and not member.is_dir():
-                    found = True
-                    yield member.filename, _member(archive, member, data)
+            samples = [
+                member
+                for member in archive.infolist()
+                if member.filename.startswith("samples/") and not member.is_dir()
+            ]
+            for sample in samples:
+                yield _member(archive, sample, data)
     except (zipfile.BadZipFile, pa.ArrowException, OSError, RuntimeError, struct.error) as error:
         raise InputError(f"{path}: is a damaged zip file ({first_line(error)})") from error
-    if not found:
+    if not samples:
         raise InputError(
-            f"{path}: is a zip file without {folder}, so not an Inspect log with samples; give "
+            f"{path}: is a zip file without samples/, so not an Inspect log with samples; give "
             "the log itself"
         )
 

@@ -10,7 +10,7 @@ import math
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, SupportsIndex
 
@@ -21,35 +21,25 @@ import pyarrow.parquet as pq
 from zerogap.errors import InputError, first_line
 from zerogap.io.parquet import DAMAGE
 from zerogap.io.text_files import decode, json_lines, parse_json, printable
-from zerogap.scoring.log_files import content, members, one_log
+from zerogap.scoring.log_files import content, one_log, zipped_samples
 
 ACCEPTED = (
     "question_id with correct (one row per response), with n_correct and n_samples (one row per "
     "question), or with response and gold; or a sample log of lm_eval (doc_id, target, resps)"
 )
 INSPECT = ("id", "epoch", "input", "target", "scores", "output", "metadata")  # of a sample
-# Files of other kinds: keys, what they are, and what to give instead.
-OTHER_KINDS = (
-    ("results configs", "the results of lm_eval", "give samples_*.jsonl (--log_samples)"),
-    (
-        "results config_general",
-        "the results of lighteval",
-        "give details_*.parquet (--save-details)",
+# Keys of files of other kinds → what they are, and what to do.
+OTHER_KINDS = {
+    "results configs": "the results of lm_eval; give samples_*.jsonl (--log_samples)",
+    "results config_general": "the results of lighteval; give details_*.parquet (--save-details)",
+    "evaluation_results eval_library": (
+        "an aggregate of Every Eval Ever; give its instances, *_samples.jsonl"
     ),
-    (
-        "evaluation_results eval_library",
-        "an aggregate of Every Eval Ever",
-        "give its instances, *_samples.jsonl",
-    ),
-    ("eval status", "an Inspect log without samples", "give the whole log"),
-    (
-        "custom_id response",
-        "an output of OpenAI's batch API",
-        "write question_id, response and gold",
-    ),
-    ("run_id event_id", "a log of OpenAI Evals", "write question_id and correct"),
-    ("task_id solution", "a file of EvalPlus", "write question_id and correct"),
-)
+    "eval status": "an Inspect log without samples; give the whole log",
+    "custom_id response": "an output of OpenAI's batch API; write question_id, response and gold",
+    "run_id event_id": "a log of OpenAI Evals; write question_id and correct",
+    "task_id solution": "a file of EvalPlus; write question_id and correct",
+}
 MAX_SHOWN_COLUMNS = 8
 MAX_SHOWN_CHARACTERS = 60
 MAX_SHARED = 32  # characters of a text that is likely to occur often
@@ -82,17 +72,8 @@ class ResponseFile:
         """An error about one row."""
         return InputError(f"{self.place(row)}: {message}")
 
-    def rename(self, aliases: dict[str, str]) -> "ResponseFile":
-        """Rename columns; where a file has both names, the old one is another column."""
-        names = {old: new for old, new in aliases.items() if new not in self.rows}
-        return replace(self, rows=self.rows.rename(columns=names))
-
     def question_ids(self, column: str = "question_id") -> "pd.Series[str]":
-        """The ids of the questions, as text.
-
-        Raises:
-            InputError: An id is neither text nor a whole number.
-        """
+        """The ids of the questions, as text; InputError if one is no text or whole number."""
         ids = self.rows[column].map(_question_id)
         for row in np.flatnonzero(ids == ""):
             value = describe(self.rows[column][row])
@@ -103,30 +84,18 @@ class ResponseFile:
         return ids
 
     def counts(self, column: str, ids: "pd.Series[str]") -> "pd.Series[int]":
-        """A column of whole numbers from 0.
-
-        Raises:
-            InputError: A value is something else.
-        """
+        """A column of whole numbers from 0; InputError if a value is something else."""
         fix = "a count is 0, 1, 2, …, with at most nine digits"
         return self._parsed(column, _count, ids, fix)
 
     def flags(
         self, column: str, ids: "pd.Series[str]", fix: str = "give true or false"
     ) -> "pd.Series[bool]":
-        """A column of true/false or 1/0.
-
-        Raises:
-            InputError: A value is something else; `fix` ends the message.
-        """
+        """A column of true/false or 1/0; InputError, which ends in `fix`, if it has others."""
         return self._parsed(column, FLAGS.get, ids, fix)
 
     def check_duplicates(self, keys: Mapping[str, "pd.Series[Any]"], fix: str) -> None:
-        """Check that no two rows have the same values of all keys.
-
-        Raises:
-            InputError: two do; names the keys and both rows, and `fix` ends the message.
-        """
+        """InputError, which ends in `fix`, if two rows have the same values of all keys."""
         table = pd.DataFrame(keys, dtype=object)
         for row in np.flatnonzero(table.duplicated()):
             key = table.iloc[row]
@@ -149,12 +118,9 @@ class ResponseFile:
 
 
 def read(path: Path, known_columns: Iterable[str]) -> ResponseFile:
-    """Read a file of responses or counts.
+    """Read a file of responses or counts, or the one in a folder.
 
-    Args:
-        path: The file, or a folder with one.
-        known_columns: Columns to read from a Parquet file, if it has them; "column.field" for a
-            field of a struct.
+    Of a Parquet file, only the known columns are read; "column.field" is a field of a struct.
 
     Raises:
         InputError: The file is missing, empty or malformed.
@@ -166,8 +132,7 @@ def read(path: Path, known_columns: Iterable[str]) -> ResponseFile:
     if start == b"PAR1":
         rows, unit = _read_parquet(path, set(known_columns)), "row"
     elif start[:2] == b"PK":
-        samples = members(path, path.read_bytes(), "samples/")
-        parsed = [_json_object(parse_json(decode(path, data))) for _, data in samples]
+        parsed = [_json_object(parse_json(decode(path, data))) for data in zipped_samples(path)]
         rows, unit = _inspect_samples(parsed), "sample"
     else:
         text, unit = decode(path, content(path)), "line"
@@ -192,9 +157,9 @@ def unknown_kind(path: Path, columns: Iterable[object]) -> InputError:
     shown = ", ".join(shorten(name) for name in names[:MAX_SHOWN_COLUMNS]) + (
         ", …" if len(names) > MAX_SHOWN_COLUMNS else ""
     )
-    for keys, kind, fix in OTHER_KINDS:
+    for keys, kind in OTHER_KINDS.items():
         if set(keys.split()) <= set(names):
-            raise InputError(f"{path}: is {kind}; {fix}")
+            raise InputError(f"{path}: is {kind}")
     other_separator = len(names) == 1 and any(separator in names[0] for separator in ";\t")
     fix = "separate the columns by commas" if other_separator else f"give {ACCEPTED}"
     return InputError(f"{path}: unknown kind of file (columns {shown}); {fix}")
