@@ -1,7 +1,7 @@
 """Two sets of responses to the same questions: their paired difference, and how to see one."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
@@ -66,14 +66,10 @@ def compare(first: Loaded, second: Loaded, confidence_level: float) -> Paired:
         InputError: the files do not have the same questions and gold answers.
     """
     # Which questions are leaked does not matter here, so that files may disagree on it.
-    first, second = (
-        replace(file, counts=file.counts.drop(columns="leaked", errors="ignore"))
-        for file in (first, second)
-    )
-    aligned = align(first, {"second": second})
+    aligned = align(first, {"second": second}, leaked=[])
     tables = [aligned.clean, aligned.strategies["second"]]
-    solved = [probabilities(table) for table in tables]
-    samples = [table["n_samples"].to_numpy() for table in tables]
+    solved = np.array([probabilities(table) for table in tables])
+    samples = np.array([table["n_samples"] for table in tables])
     differences = solved[1] - solved[0]
     rng = np.random.default_rng(0)
     unit = unit_column(aligned.clean)
@@ -84,22 +80,23 @@ def compare(first: Loaded, second: Loaded, confidence_level: float) -> Paired:
     totals = np.bincount(clusters, differences - value)
     n = len(totals)
     spread, noise = float(totals @ totals) / len(differences) * n / max(n - 1, 1), 0.0
-    several = np.minimum(*samples) > 1
+    several = samples.min(axis=0) > 1
     if several.any():  # those questions show how large the noise of sampling is
-        counted = [(p[several], m[several]) for p, m in zip(solved, samples, strict=True)]
+        p, m = solved[:, several], samples[:, several]
         # Unbiased: the observed p (1 - p) is too small by the factor (m - 1) / m.
-        per_mean = [p * (1 - p) / (m - 1) for p, m in counted]
-        spread = max(0.0, spread - float(sum(per_mean).mean()))
-        noise = float(sum(v * m for v, (_, m) in zip(per_mean, counted, strict=True)).mean())
-    is_solved = [p >= SOLVED for p in solved]
-    gained, lost = (int((a & ~b).sum()) for a, b in (is_solved[::-1], is_solved))
+        per_mean = p * (1 - p) / (m - 1)
+        spread = max(0.0, spread - float(per_mean.sum(axis=0).mean()))
+        noise = float((per_mean * m).sum(axis=0).mean())
+    first_solves, second_solves = solved >= SOLVED
+    gained = int((second_solves & ~first_solves).sum())
+    lost = int((first_solves & ~second_solves).sum())
     caveats = [INDEPENDENT] if unit == "cluster" else []
     if n < MIN_QUESTIONS:
         caveats = [f"{n} {UNITS[unit]} are too few for an interval: it can be far too narrow"]
     return Paired(
         units=UNITS[unit],
         n_questions=len(differences),
-        n_samples=max(1, int(min(map(np.median, samples)))),
+        n_samples=max(1, int(np.median(samples, axis=1).min())),
         means=(float(solved[0].mean()), float(solved[1].mean())),
         difference=(value, *ends),
         gained=gained,

@@ -1,6 +1,6 @@
 """Score files of responses: the metrics of every strategy against a clean model, as tables."""
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Collection, Iterator, Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,7 +30,6 @@ class Aligned:
 
     Attributes:
         clean: Table of the reference; with a column ``cluster`` if the files have one.
-        strategies: Name → table.
         leaked_known: Whether the leaked questions are known; if not, the column is False.
         without_first: Tables whose first responses are not known; their column is False.
         notes: What a reader of the results should know.
@@ -46,12 +45,10 @@ class Aligned:
 def align(
     clean: Loaded, strategies: Mapping[str, Loaded], leaked: list[str] | None = None
 ) -> Aligned:
-    """Align the files by question.
+    """Align the files of strategies with the reference, by question.
 
-    Args:
-        clean: The reference.
-        strategies: Name → file. The clean model's second batch is passed as ``clean_batch2``.
-        leaked: Ids of the leaked questions; None to use the files' own columns, if any has one.
+    The clean model's second batch is the strategy ``clean_batch2``. Without ids of leaked
+    questions, the files' own columns say which these are, if any has one.
 
     Raises:
         InputError: A file lacks questions of the clean file or has others, or has other gold
@@ -61,23 +58,17 @@ def align(
     files = {"clean": clean, **strategies}
     tables = {name: file.counts.set_index("question_id") for name, file in files.items()}
     questions = tables["clean"].index
-    for name, file in strategies.items():
-        # First, since questions that two tools number from 0 and 1 seem to lack only one.
-        if len(differing := _differing(tables["clean"], tables[name], "gold")):
-            raise InputError(
-                f"{file.path}: {_some(differing)} with another gold answer than in {clean.path}; "
-                "give files of the same task and numbering (lm_eval counts from 0, Inspect from 1)"
-            )
-        _check_questions(questions, tables[name].index, file, clean)
+    for file in strategies.values():
+        _check_questions(clean, file)
     if leaked is None:
-        flags = _shared_column(files, tables, "leaked", "fix one of the files or use --leaked")
+        flags = _shared_column(files.values(), "leaked", "fix one of the files or use --leaked")
     elif len(unknown := pd.Index(leaked).difference(questions, sort=False)):
         raise InputError(
             f"leaked: {_some(unknown)} not in {clean.path}; give its ids, one per line, no header"
         )
     else:
         flags = pd.Series(questions.isin(leaked), questions)
-    clusters = _shared_column(files, tables, "cluster", "fix one of the files")
+    clusters = _shared_column(files.values(), "cluster", "fix one of the files")
     without_first = frozenset(n for n, table in tables.items() if "first_correct" not in table)
     solve = {}
     for name, table in tables.items():
@@ -97,13 +88,8 @@ def score(aligned: Aligned, benchmark: str, *, bins: int = 50, **options: Any) -
     """A `metrics` table of every strategy (see `zerogap.metrics.evaluate.evaluate`).
 
     Without known leaked questions, only the subset of all questions is given; without first
-    responses, metrics that need them are left out. The model's name is ``responses``.
-
-    Args:
-        aligned: The tables.
-        benchmark: Its name.
-        bins: Number of strata B.
-        options: n_resamples, confidence_level, seed and resample, as of `evaluate`.
+    responses, metrics that need them are left out. The model's name is ``responses``. Options are
+    n_resamples, confidence_level, seed and resample.
 
     Raises:
         InputError: The clean file has a question without responses.
@@ -120,27 +106,21 @@ def score(aligned: Aligned, benchmark: str, *, bins: int = 50, **options: Any) -
     names = table["metric"].str.partition("_vs_")
     of_first = names[0].map(lambda name: name in METRICS and METRICS[name].uses_first_response)
     unknown = table["strategy"].isin(aligned.without_first) | names[2].isin(aligned.without_first)
-    if "clean" in aligned.without_first:
-        unknown |= True
+    unknown |= "clean" in aligned.without_first
     return table[~(of_first & unknown)].reset_index(drop=True)
 
 
 def summary(metrics: pd.DataFrame, aligned: Aligned) -> pd.DataFrame:
-    """The main metrics, for printing.
-
-    Args:
-        metrics: The table of `score`.
-        aligned: The tables that were scored.
+    """The main metrics of the table of `score`, for printing.
 
     Returns:
         One row per subset, strategy and metric, in the order of sections, rows and columns of a
         printed table: the metrics that the registry shows, and after SA-PPG its difference from
         ``identity`` if there is such a strategy. Columns subset, n_questions, strategy, metric,
-        label, value, ci_low, ci_high (NaN where there is none), units (questions, or clusters of
-        them: what a resample draws) and significant: whether the simultaneous interval of a
-        difference excludes 0. Nothing is significant if a file has one response per question, whose
-        solve probabilities are not estimates, or in a subset of fewer than MIN_QUESTIONS questions
-        or clusters.
+        label, value, ci_low, ci_high (NaN where there is none), units (what a resample draws) and
+        significant: whether the simultaneous interval of a difference excludes 0. Nothing is
+        significant if a file has one response per question, whose solve probabilities are not
+        estimates, or in a subset of fewer than MIN_QUESTIONS questions or clusters.
     """
     keys = ["subset", "strategy", "metric"]
     values = metrics.set_index(keys)[["value", "ci_low", "ci_high"]]
@@ -173,12 +153,7 @@ def summary(metrics: pd.DataFrame, aligned: Aligned) -> pd.DataFrame:
 
 
 def strata_notes(clean: pd.DataFrame, bins: int = 50) -> list[str]:
-    """A note if most strata are nearly empty, or a third have one question (docs/metric.md).
-
-    Args:
-        clean: The clean model's table.
-        bins: Number of strata.
-    """
+    """A note if most strata are nearly empty, or a third have one question (docs/metric.md)."""
     _, sizes = np.unique(strata(clean["n_correct"], clean["n_samples"], bins), return_counts=True)
     nearly_empty = int((sizes < FEW_QUESTIONS).sum())
     single = int((sizes == 1).sum())
@@ -202,7 +177,14 @@ def _summary_labels(aligned: Aligned) -> dict[str, str]:
     return labels
 
 
-def _check_questions(expected: pd.Index, questions: pd.Index, file: Loaded, clean: Loaded) -> None:
+def _check_questions(clean: Loaded, file: Loaded) -> None:
+    # First, since questions that two tools number from 0 and 1 seem to lack only one.
+    if len(differing := _differing(clean, file, "gold")):
+        raise InputError(
+            f"{file.path}: {_some(differing)} with another gold answer than in {clean.path}; "
+            "give files of the same task and numbering (lm_eval counts from 0, Inspect from 1)"
+        )
+    expected, questions = (pd.Index(each.counts["question_id"]) for each in (clean, file))
     missing = expected.difference(questions, sort=False)
     unknown = questions.difference(expected, sort=False)
     if len(missing) == len(expected):
@@ -222,23 +204,15 @@ def _check_questions(expected: pd.Index, questions: pd.Index, file: Loaded, clea
         )
 
 
-def _shared_column(
-    files: Mapping[str, Loaded], tables: Mapping[str, pd.DataFrame], column: str, fix: str
-) -> "pd.Series[Any] | None":
+def _shared_column(files: Collection[Loaded], column: str, fix: str) -> "pd.Series[Any] | None":
     """What the files that have a column say of each question; None if none has it."""
-    questions = tables["clean"].index
-    names = [name for name, table in tables.items() if column in table]
-    if not names:
-        return None
-    values = tables[names[0]][column].reindex(questions)
-    for name in names[1:]:
-        differing = questions[tables[name][column].reindex(questions) != values]
-        if len(differing):
+    having = [file for file in files if column in file.counts]
+    for file in having[1:]:
+        if len(differing := _differing(having[0], file, column)):
             raise InputError(
-                f"{files[name].path}: {column} differs from {files[names[0]].path} for "
-                f"{_some(differing)}; {fix}"
+                f"{file.path}: {column} differs from {having[0].path} for {_some(differing)}; {fix}"
             )
-    return values
+    return having[0].counts.set_index("question_id")[column] if having else None
 
 
 def unit_column(clean: pd.DataFrame) -> str:
@@ -254,9 +228,7 @@ def _subset_sizes(clean: pd.DataFrame, unit: str) -> dict[str, int]:
 
 
 def _notes(
-    files: Mapping[str, Loaded],
-    without_first: Set[str],
-    aligned: pd.DataFrame,
+    files: Mapping[str, Loaded], without_first: Set[str], aligned: pd.DataFrame
 ) -> Iterator[str]:
     """What a reader of the metrics should know of the files."""
     medians = {name: int(file.counts["n_samples"].median()) for name, file in files.items()}
@@ -302,8 +274,7 @@ def notes_on_files(files: Mapping[str, Loaded]) -> Iterator[str]:
             yield f"{file.path}: {low} to {high} responses per question"
     reference, *others = files.values()
     for file in others:
-        tables = [each.counts.set_index("question_id") for each in (reference, file)]
-        if len(differing := _differing(tables[0], tables[1], "doc_hash")):
+        if len(differing := _differing(reference, file, "doc_hash")):
             yield (
                 f"{file.path}: {_some(differing)} with a different document than in "
                 f"{reference.path} (doc_hash); are both from the same task?"
@@ -328,13 +299,11 @@ def _sampling(file: Loaded) -> list[str]:
     return [f"{name} {settings[name]}" for name in SAMPLING if settings.get(name) not in (None, [])]
 
 
-def _differing(clean: pd.DataFrame, table: pd.DataFrame, column: str) -> pd.Index:
-    """The questions whose values in a column are known in both tables, and differ."""
-    if column not in clean or column not in table:
-        return clean.index[:0]
-    other = table[column].reindex(clean.index)
-    known = other.notna() & clean[column].notna()
-    return clean.index[known & (other != clean[column])]
+def _differing(first: Loaded, second: Loaded, column: str) -> pd.Index:
+    """The questions whose values in a column both files know, and which differ."""
+    tables = [file.counts.reindex(columns=["question_id", column]) for file in (first, second)]
+    both = tables[0].merge(tables[1], on="question_id").dropna()
+    return pd.Index(both["question_id"][both[f"{column}_x"] != both[f"{column}_y"]])
 
 
 def _some(questions: pd.Index) -> str:
