@@ -249,7 +249,7 @@ BAD = {
     "no cluster": (["id,correct,cluster", "a,1,"], "line 2: cluster is empty; give a text or"),
     "log with a document twice": (
         [record(0, ["18"]), record(0, ["18"])],
-        "line 2: duplicate row: document '0' .*line 1",
+        "line 2: duplicate row: document '0', filter 'strict-match' .*line 1",
     ),
     "log with a document without responses": (
         [record(0, ["18"]), record(1, ["18"], resps=[[]])],

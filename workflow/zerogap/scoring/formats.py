@@ -6,6 +6,7 @@ rows. `FORMATS` says by which columns a format is recognised.
 """
 
 import hashlib
+import itertools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -26,10 +27,6 @@ INVALID = "[invalid]"  # what lm_eval's filters give where they find nothing
 
 def convert(file: ResponseFile, choice: str | None) -> tuple[ResponseFile, str, list[str]]:
     """Bring a log of another tool into the form of other files.
-
-    Args:
-        file: as it is read.
-        choice: which marks of its responses count; None for the first.
 
     Returns:
         The file, the name of its format ("" if it has the form already), and notes.
@@ -71,33 +68,33 @@ def _lm_eval(file: ResponseFile, choice: str | None) -> Converted:
     selected = [(k, record) for k, record in records if filters[k] == chosen]
     metric = "" if repeated else _metric(file, *selected[0])
     rows: list[tuple[int, Row]] = []
-    seen: dict[str, int] = {}
     for k, record in selected:
         for name in ("doc_id",) if metric else ("doc_id", "target"):
             if record[name] is None:
                 raise file.error(k, f"{name} is empty; run lm_eval again")
-        document = str(record["doc_id"])
-        if seen.setdefault(document, k) != k:
-            raise file.error(
-                k,
-                f"duplicate row: document {describe(document)} (first: "
-                f"{file.place(seen[document])}); lm_eval appends to an existing log: keep the "
-                "records of one run",
-            )
-        doc_hash = _text(file, k, record, "doc_hash")
-        row = {"question_id": record["doc_id"], "gold": record["target"], "doc_hash": doc_hash}
-        row["question"] = _part(record, "doc").get("question")
+        row = {
+            "question_id": record["doc_id"],
+            "gold": record["target"],
+            "question": _part(record, "doc").get("question"),
+            "doc_hash": _text(file, k, record, "doc_hash"),
+            "responses": responses[k],
+        }
         if metric:
             mark = FLAGS.get(str(record.get(metric)).lower())
             if mark is None:
+                document, value = describe(str(record["doc_id"])), describe(record.get(metric))
                 raise file.error(
                     k,
-                    f"{metric} of question {describe(document)} is {describe(record.get(metric))}; "
-                    "it is 1 for a correct response, else 0",
+                    f"{metric} of question {document} is {value}; it is 1 for a correct response, "
+                    "else 0",
                 )
-            answer = None if record.get("filtered_resps") == [INVALID] else "given"
-            row |= {"correct": mark, "answer": answer}
-        rows.append((k, row | {"responses": responses[k]}))
+            row["correct"] = mark
+            row["answer"] = None if record.get("filtered_resps") == [INVALID] else "given"
+        rows.append((k, row))
+    file.check_duplicates(
+        {"document": file.rows["doc_id"].astype(str), "filter": pd.Series(filters)},
+        "lm_eval appends to an existing log: keep the records of one run",
+    )
     if metric:
         notes = [f"correct is {metric} under the filter {chosen!r}{others}", *notes]
     return rows, notes
@@ -148,10 +145,11 @@ def _metric(file: ResponseFile, k: int, record: Row) -> str:
 def _inspect(file: ResponseFile, choice: str | None) -> Converted:
     """One sample per question and epoch."""
     records = list(_records(file))
-    scorer, others = _chosen(file, (n for _, sample in records for n in _scores(sample)), choice)
+    scores = [_part(sample, "scores") for _, sample in records]
+    scorer, others = _chosen(file, itertools.chain(*scores), choice)
     rows: list[tuple[int, Row]] = []
-    for k, sample in records:
-        score, metadata = _scores(sample).get(scorer), _part(sample, "metadata")
+    for (k, sample), marks in zip(records, scores, strict=True):
+        score, metadata = marks.get(scorer), _part(sample, "metadata")
         if not isinstance(score, dict):
             raise file.error(
                 k,
@@ -173,13 +171,10 @@ def _inspect(file: ResponseFile, choice: str | None) -> Converted:
             "gold": _only(sample.get("target")),
             "question": sample.get("input"),
         }
-        clusters = {"cluster": metadata["cluster"]} if "cluster" in metadata else {}
-        rows.append((k, row | clusters))
+        if "cluster" in metadata:
+            row["cluster"] = metadata["cluster"]
+        rows.append((k, row))
     return rows, [f"correct is {scorer} of the Inspect log{others}"]
-
-
-def _scores(sample: Row) -> Row:
-    return _part(sample, "scores")
 
 
 def _every_eval_ever(file: ResponseFile, choice: str | None) -> Converted:
@@ -201,8 +196,11 @@ def _every_eval_ever(file: ResponseFile, choice: str | None) -> Converted:
             "gold": _only(asked.get("reference")),
             "question": asked.get("raw"),
             "doc_hash": record.get("sample_hash"),
-        } | ({} if repeated else {"correct": marks["is_correct"]})
-        rows.append((k, row | {"responses": texts}))
+            "responses": texts,
+        }
+        if not repeated:
+            row["correct"] = marks["is_correct"]
+        rows.append((k, row))
     return rows, [f"correct is {chosen} of the Every Eval Ever file{others}"]
 
 

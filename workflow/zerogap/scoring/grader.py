@@ -37,16 +37,14 @@ class Grader:
             InputError: An answer is missing, or the rule does not accept it.
         """
         gold: dict[str, str] = {}  # of each distinct text: a question has many responses
-        texts = []
         for row, value in enumerate(file.rows["gold"]):
             if is_missing(value):
                 raise file.error(row, "the gold answer is empty; give gold")
             if isinstance(value, bool) or not isinstance(value, str | int | float):
                 raise file.error(row, f"gold is {describe(value)}; give a text or a number")
-            texts.append(str(value))
-            if texts[-1] not in gold:
-                gold[texts[-1]] = self._gold(file, row, value)
-        return pd.Series([gold[text] for text in texts])
+            if (text := str(value)) not in gold:
+                gold[text] = self._gold(file, row, value)
+        return file.rows["gold"].map(lambda value: gold[str(value)])
 
     def known_gold(self, values: "pd.Series[Any]") -> "pd.Series[Any]":
         """The gold answers of marked responses, to compare files: None where one is missing.
@@ -67,9 +65,7 @@ class Grader:
     def grade(self, file: ResponseFile, rows: pd.DataFrame) -> tuple["pd.Series[bool]", str]:
         """Whether each response is correct, and a note: how many have an answer, as each rule says.
 
-        Args:
-            file: the file.
-            rows: its rows that count; columns question_id, gold and response.
+        `rows` are those of the file that count, with the columns question_id, gold and response.
 
         Raises:
             InputError: A response is not a text.
@@ -90,13 +86,13 @@ class Grader:
         if len(rows):
             listed = rows[~agrees.all(axis=0) & self._list_disagreements]
             self.disagreements = tuple(self._record(file, *r) for r in listed.itertuples(name=None))
+        names = [rule.name for rule in self._rules]
         shares = [
-            f"{self._rules[k].name} agrees on {agrees[k, is_compared[k]].mean():.1%}"
-            for k in range(1, len(self._rules))
+            f"{names[k]} agrees on {agrees[k, is_compared[k]].mean():.1%}"
+            for k in range(1, len(names))
             if is_compared[k].any()
         ]
         shown = f"; of those with an answer, {', '.join(shares)}" if shares else ""
-        names = [rule.name for rule in self._rules]
         unanswered = dict(zip(names, (~is_answered).sum(axis=1), strict=True))
         num_empty = sum(not text.strip() for text in rows["response"])
         counts = count_note(len(rows), num_empty, unanswered)
@@ -129,13 +125,7 @@ class Grader:
 
 
 def count_note(num_responses: int, num_empty: int, unanswered: Mapping[str, int]) -> str:
-    """How many responses are empty, and how many have no answer by each rule.
-
-    Args:
-        num_responses: all of them.
-        num_empty: those without a text.
-        unanswered: rule → responses in which it finds no answer, the empty ones among them.
-    """
+    """How many responses are empty, and in how many, these included, each rule finds no answer."""
     if num_responses and num_empty == num_responses:
         return f"every one of the {num_responses} responses is empty"
     without = ", ".join(f"{name} {number}" for name, number in unanswered.items())
