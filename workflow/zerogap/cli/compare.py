@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from zerogap.cli.options import RULES, option
+from zerogap.cli.options import ConfidenceLevel, Extraction, Filter, option
 from zerogap.cli.output import Format, print_json, print_note, print_table
 from zerogap.errors import InputError
 
@@ -17,11 +17,9 @@ def compare(
     first: Annotated[Path, typer.Argument(metavar="A", help="Responses of one model.")],
     second: Annotated[Path, typer.Argument(metavar="B", help="Responses of the other.")],
     difference: Annotated[float, option("D", "Say what it takes to see this difference.")] = 0.05,
-    filter_name: Annotated[
-        str | None, option("NAME", "Filter or scorer of logs; default: the first.", "--filter")
-    ] = None,
-    extraction: Annotated[str, option("RULE", f"{RULES} (docs/score.md).")] = "numeric",
-    confidence_level: Annotated[float, option("LEVEL", "Of the interval.")] = 0.95,
+    filter_name: Filter = None,
+    extraction: Extraction = "numeric",
+    confidence_level: ConfidenceLevel = 0.95,
     output_format: Format = "table",
 ) -> None:
     """Compare two models, settings or checkpoints on the same questions, paired.
@@ -53,8 +51,7 @@ def compare(
         print_json({**dataclasses.asdict(result), "needed": needed})
         return
     changed = (result.gained + result.lost) / result.n_questions
-    names, cells = (f"A: {first}", f"B: {second}", "B − A"), [*map(Cell, result.means)]
-    cells += [Cell(*result.difference)]
+    mean_a, mean_b = map(Cell, result.means)
     table = Table(
         label="tab:comparison",
         caption=(
@@ -63,9 +60,10 @@ def compare(
         ),
         index_label="Model",
         columns=(Column("solve_mean", "Solved"),),
-        rows=tuple(
-            Row(key, name, (cell,))
-            for key, name, cell in zip(("A", "B", "B-A"), names, cells, strict=True)
+        rows=(
+            Row("A", f"A: {first}", (mean_a,)),
+            Row("B", f"B: {second}", (mean_b,)),
+            Row("B-A", "B − A", (Cell(*result.difference),)),
         ),
         notes=(
             f"{changed:.1%} of the questions changed: {result.gained} are solved by B only, "

@@ -8,15 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 import zerogap
-from zerogap.cli.options import RULES, option
-from zerogap.cli.output import (
-    Format,
-    OutputFormat,
-    print_json,
-    print_note,
-    print_table,
-    records,
-)
+from zerogap.cli.options import ConfidenceLevel, Extraction, File, Filter, option
+from zerogap.cli.output import Format, OutputFormat, print_json, print_note, print_table, records
 from zerogap.errors import InputError, needed_packages
 from zerogap.io import atomic
 
@@ -49,42 +42,29 @@ def score(
     ],
     clean: Annotated[Path, option("FILE", "Responses of the clean model, the reference.")],
     clean_batch2: Annotated[
-        Path | None, option("FILE", "A second batch of the clean model: the noise floor.")
+        File, option("FILE", "A second batch of the clean model: the noise floor.")
     ] = None,
-    leaked: Annotated[
-        Path | None, option("FILE", "Ids of the leaked questions, one per line.")
-    ] = None,
-    filter_name: Annotated[
-        str | None,
-        option("NAME", "Filter or scorer of logs to read; default: the first.", "--filter"),
-    ] = None,
-    extraction: Annotated[str, option("RULE", f"{RULES} (docs/score.md).")] = "numeric",
+    leaked: Annotated[File, option("FILE", "Ids of the leaked questions, one per line.")] = None,
+    filter_name: Filter = None,
+    extraction: Extraction = "numeric",
     bins: Annotated[int, option("N", "Number of strata.", min=1, max=MAX_BINS)] = 50,
     resamples: Annotated[
         int, option("N", "Number of bootstrap resamples.", min=100, max=MAX_RESAMPLES)
     ] = 2000,
     resample: Annotated[Literal["questions", "samples"], option("", RESAMPLE)] = "questions",
-    confidence_level: Annotated[
-        float, option("LEVEL", "Confidence level of the intervals.")
-    ] = 0.95,
+    confidence_level: ConfidenceLevel = 0.95,
     seed: Annotated[int, option("N", "Seed of the bootstrap.", min=0)] = 0,
     output_format: Format = "table",
-    output: Annotated[
-        Path | None, option("FILE", "Write all metric values, .csv or .parquet.")
-    ] = None,
+    output: Annotated[File, option("FILE", "Write all metric values, .csv or .parquet.")] = None,
     disagreements: Annotated[
-        Path | None,
-        option("FILE", "List the responses on which extraction rules disagree, .jsonl."),
+        File, option("FILE", "List the responses on which extraction rules disagree, .jsonl.")
     ] = None,
-    plot: Annotated[
-        Path | None, option("FILE", "Plot the gaps by stratum, .png, .svg or .pdf.")
-    ] = None,
+    plot: Annotated[File, option("FILE", "Plot the gaps by stratum, .png, .svg or .pdf.")] = None,
     html: Annotated[
-        Path | None,
-        option("FILE", "Write a page with tables, plots and every question, .html.", "--html"),
+        File, option("FILE", "Write a page with tables, plots and every question, .html.", "--html")
     ] = None,
     record: Annotated[
-        Path | None, option("FILE", "Write the table as a record of Every Eval Ever, .json.")
+        File, option("FILE", "Write the table as a record of Every Eval Ever, .json.")
     ] = None,
 ) -> None:
     """Compare strategies' responses with a clean model's: SA-PPG and other metrics with intervals.
@@ -101,108 +81,97 @@ def score(
         "--output": output, "--disagreements": disagreements, "--plot": plot, "--html": html,
         "--record": record,
     }  # fmt: skip
+    outputs = {name: path for name, path in outputs.items() if path}
     paths = _files_to_read(paths, leaked, outputs)
-    settings = {
-        "bins": bins, "n_resamples": resamples, "confidence_level": confidence_level,
-        "seed": seed, "resample": resample,
-    }  # fmt: skip
-    files = _load(paths, filter_name, extraction, disagreements, with_texts=html is not None)
-    _score(files, leaked, {"extraction": extraction, **settings}, outputs, output_format)
-
-
-def _files_to_read(
-    paths: dict[str, Path], leaked: Path | None, outputs: dict[str, Path | None]
-) -> dict[str, Path]:
-    """The files of responses, for folders the log in them; every output can be written."""
-    for name, path in outputs.items():
-        if path and path.suffix not in SUFFIXES[name]:
-            raise InputError(f"{name} must end in {' or '.join(SUFFIXES[name])} (got {path})")
-    from zerogap.scoring.log_files import one_log  # imported late, as pandas below
-
-    paths = {name: one_log(path) for name, path in paths.items()}
-    if paths.get("clean_batch2") == paths["clean"]:
-        raise InputError("--clean-batch2: is the file of --clean; give responses of another batch")
-    used = [*paths.values(), *([leaked] if leaked else [])]
-    for path in filter(None, outputs.values()):
-        atomic.output_file(path, used)
-        used.append(path)
-    return paths
-
-
-def _load(
-    paths: dict[str, Path],
-    filter_name: str | None,
-    extraction: str,
-    disagreements: Path | None,
-    *,
-    with_texts: bool,
-) -> dict[str, "inputs.Loaded"]:
-    """Read the files, and list the responses on which the rules disagree.
-
-    Raises:
-        InputError: A file is not valid, or an option applies to none of them.
-    """
-    # Imported late: pandas takes half a second, which --help does not need.
-    from zerogap.scoring import inputs
+    from zerogap.scoring import inputs  # imported late: --help does not need pandas, half a second
 
     files = inputs.load_all(
         paths,
         filter_name=filter_name,
         extraction=extraction,
         list_disagreements=disagreements is not None,
-        with_texts=with_texts,
+        with_texts=html is not None,
     )
     if disagreements:
-        # Of each file whose responses were scored here.
-        graded = [file.disagreements for file in files.values() if file.disagreements is not None]
-        if not graded:
-            raise InputError(f"--disagreements: {inputs.ALL_MARKED}")
-        lines = [json.dumps(row, ensure_ascii=False) + "\n" for rows in graded for row in rows]
-        with atomic.replacing(disagreements) as temporary:
-            temporary.write_text("".join(lines), encoding="utf-8")
-        print_note(f"{disagreements}: {len(lines)} responses on which rules disagree")
-    return files
+        _write_disagreements(disagreements, files)
+    settings = {
+        "bins": bins, "n_resamples": resamples, "confidence_level": confidence_level,
+        "seed": seed, "resample": resample,
+    }  # fmt: skip
+    leaked_ids = inputs.leaked_questions(leaked) if leaked else None
+    _score(files, leaked_ids, extraction, settings, outputs, output_format)
+
+
+def _files_to_read(
+    paths: dict[str, Path], leaked: Path | None, outputs: dict[str, Path]
+) -> dict[str, Path]:
+    """The files of responses, for folders the log in them; every output can be written."""
+    for name, path in outputs.items():
+        if path.suffix not in SUFFIXES[name]:
+            raise InputError(f"{name} must end in {' or '.join(SUFFIXES[name])} (got {path})")
+    from zerogap.scoring.log_files import one_log  # imported late, as pandas
+
+    paths = {name: one_log(path) for name, path in paths.items()}
+    if paths.get("clean_batch2") == paths["clean"]:
+        raise InputError("--clean-batch2: is the file of --clean; give responses of another batch")
+    used = [*paths.values(), *([leaked] if leaked else [])]
+    for path in outputs.values():
+        atomic.output_file(path, used)
+        used.append(path)
+    return paths
+
+
+def _write_disagreements(path: Path, files: "dict[str, inputs.Loaded]") -> None:
+    """List the responses on which the rules disagree, of files whose responses were scored here."""
+    from zerogap.scoring.inputs import ALL_MARKED
+
+    graded = [file.disagreements for file in files.values() if file.disagreements is not None]
+    if not graded:
+        raise InputError(f"--disagreements: {ALL_MARKED}")
+    lines = [json.dumps(row, ensure_ascii=False) + "\n" for rows in graded for row in rows]
+    with atomic.replacing(path) as temporary:
+        temporary.write_text("".join(lines), encoding="utf-8")
+    print_note(f"{path}: {len(lines)} responses on which rules disagree")
 
 
 def _score(
-    files: dict[str, "inputs.Loaded"],
-    leaked: Path | None,
+    files: "dict[str, inputs.Loaded]",
+    leaked: list[str] | None,
+    extraction: str,
     settings: dict[str, Any],
-    outputs: dict[str, Path | None],
+    outputs: dict[str, Path],
     output_format: OutputFormat,
 ) -> None:
     """Write the outputs that are asked for, and print the table."""
     from zerogap.io import parquet
     from zerogap.reporting import score as report
     from zerogap.reporting.record import model_card_section
-    from zerogap.scoring import inputs
     from zerogap.scoring import score as scoring
 
-    paths = {name: file.path for name, file in files.items()}
-    clean, *strategies = files
-    ids = inputs.leaked_questions(leaked) if leaked else None
-    aligned = scoring.align(files[clean], {name: files[name] for name in strategies}, ids)
-    options = {name: value for name, value in settings.items() if name != "extraction"}
-    metrics = scoring.score(aligned, paths[clean].name, **options)
+    strategies = {name: file for name, file in files.items() if name != "clean"}
+    aligned = scoring.align(files["clean"], strategies, leaked)
+    metrics = scoring.score(aligned, files["clean"].path.name, **settings)
+    notes = [*aligned.notes, *scoring.strata_notes(aligned.clean, settings["bins"])]
     provenance = {
         "zerogap": zerogap.__version__,
-        "files": {name: str(path) for name, path in paths.items()},
+        "files": {name: str(file.path) for name, file in files.items()},
+        "extraction": extraction,
         **settings,
-        "notes": [*aligned.notes, *scoring.strata_notes(aligned.clean, settings["bins"])],
+        "notes": notes,
     }
-    if (path := outputs["--output"]) and path.suffix == ".parquet":
+    if (path := outputs.get("--output")) and path.suffix == ".parquet":
         parquet.write(path, metrics, "metrics", provenance)
     elif path:
         with atomic.replacing(path) as temporary:
             metrics.to_csv(temporary, index=False)
-    if path := outputs["--plot"]:
+    if path := outputs.get("--plot"):
         _plot(path, aligned, settings["bins"])
-    if path := outputs["--html"]:
+    if path := outputs.get("--html"):
         report.write(path, metrics, aligned, files, provenance)
     summary = scoring.summary(metrics, aligned)
-    if path := outputs["--record"]:
+    if path := outputs.get("--record"):
         _write_record(path, summary, files, aligned, settings)
-    for note in provenance["notes"]:
+    for note in notes:
         print_note(note)
     shown = {name: settings[name] for name in ("bins", "confidence_level", "resample")}
     table = report.score_table(summary, **shown)
@@ -210,7 +179,6 @@ def _score(
         print_json({**provenance, "metrics": records(metrics)})
     elif output_format == "md":
         meaning = [report.ASSUMPTION]
-        notes = provenance["notes"]
         print(model_card_section(report.TITLE, [table], notes, meaning, provenance), end="")
     else:
         print_table(table, output_format)
@@ -219,7 +187,7 @@ def _score(
 def _write_record(
     path: Path,
     summary: "pd.DataFrame",
-    files: dict[str, "inputs.Loaded"],
+    files: "dict[str, inputs.Loaded]",
     aligned: "Aligned",
     settings: dict[str, Any],
 ) -> None:
