@@ -77,11 +77,11 @@ def score(
     paths = {"clean": clean, **_named_paths(strategies)}
     if clean_batch2:
         paths["clean_batch2"] = clean_batch2
-    outputs = {
+    named = {
         "--output": output, "--disagreements": disagreements, "--plot": plot, "--html": html,
         "--record": record,
     }  # fmt: skip
-    outputs = {name: path for name, path in outputs.items() if path}
+    outputs = {name: path for name, path in named.items() if path}
     paths = _files_to_read(paths, leaked, outputs)
     from zerogap.scoring import inputs  # imported late: --help does not need pandas, half a second
 

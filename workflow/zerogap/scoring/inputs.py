@@ -135,7 +135,7 @@ def load_all(
     paths: Mapping[str, Path],
     filter_name: str | None = None,
     extraction: str = DEFAULT_RULE,
-    **options: bool,
+    **options: Any,
 ) -> dict[str, Loaded]:
     """Read files by name, several large ones at once, with the options of `load`.
 
@@ -143,7 +143,8 @@ def load_all(
         InputError: as `load`, of the first file that is not valid; the filter or the rule applies
             to no file; or a process was killed.
     """
-    read_one = partial(load, filter_name=filter_name, extraction=extraction, **options)
+    options |= {"filter_name": filter_name, "extraction": extraction}
+    read_one: Callable[[Path], Loaded] = partial(load, **options)
     processes = min(len(paths), os.cpu_count() or 1, MAX_PROCESSES)
     if processes > 1 and sum(one_log(path).stat().st_size for path in paths.values()) >= LARGE:
         loaded = _in_processes(read_one, paths.values(), processes)

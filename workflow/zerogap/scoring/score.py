@@ -303,7 +303,7 @@ def _differing(first: Loaded, second: Loaded, column: str) -> pd.Index:
     """The questions whose values in a column both files know, and which differ."""
     tables = [file.counts.reindex(columns=["question_id", column]) for file in (first, second)]
     both = tables[0].merge(tables[1], on="question_id").dropna()
-    return pd.Index(both["question_id"][both[f"{column}_x"] != both[f"{column}_y"]])
+    return both[both[f"{column}_x"] != both[f"{column}_y"]].set_index("question_id").index
 
 
 def _some(questions: pd.Index) -> str:
