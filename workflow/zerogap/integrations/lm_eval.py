@@ -38,9 +38,8 @@ LENGTH_ARGUMENTS = ("until", "max_gen_toks", "max_new_tokens", "max_tokens")
 
 # What decides a trajectory: the prompt's tokens, the stop strings and the number of new tokens.
 PromptKey = tuple[tuple[int, ...], tuple[str, ...], int]
-# (generate a batch under an edit, its prompts, their padded length, stop strings) → prompts and
-# responses (R, L).
-BatchGenerator = Callable[[Callable[..., Tensor], list[PromptKey], int, list[str]], Tensor]
+# (generate a batch under an edit, its prompts, their padded length) → prompts and responses (R, L).
+BatchGenerator = Callable[[Callable[..., Tensor], list[PromptKey], int], Tensor]
 
 
 class Trajectory(NamedTuple):
@@ -106,7 +105,7 @@ class StrategyLM(HFLM):  # type: ignore[misc]
         indices = {prompt: index for index, prompt in enumerate(trajectories)}
 
         def generate_edited(
-            generate: Callable[..., Tensor], prompts: list[PromptKey], *_: Any
+            generate: Callable[..., Tensor], prompts: list[PromptKey], _: int
         ) -> Tensor:
             questions = torch.tensor([indices[prompt] for prompt in prompts])
             return generate(edit, questions)
@@ -119,10 +118,7 @@ class StrategyLM(HFLM):  # type: ignore[misc]
         )
 
     def _generate(
-        self,
-        requests: list[Instance],
-        disable_tqdm: bool,
-        generate_batch: BatchGenerator | None,
+        self, requests: list[Instance], disable_tqdm: bool, generate_batch: BatchGenerator | None
     ) -> list[str]:
         own = self.model.generation_config
         self.model.generation_config = GenerationConfig(eos_token_id=self._end_tokens or None)
@@ -151,23 +147,12 @@ class StrategyLM(HFLM):  # type: ignore[misc]
         return trajectories, dict(zip(unique, texts, strict=True))
 
     def _model_generate(
-        self,
-        context: Tensor,
-        max_length: int,
-        stop: list[str],
-        *,
-        attention_mask: Tensor,
-        **arguments: Any,
+        self, context: Tensor, max_length: int, stop: list[str], **arguments: Any
     ) -> Tensor:
         """Generate for a batch of prompts (R, L), padded on the left, as `hf` does."""
         length = context.shape[1]
         own: Callable[..., Tensor] = partial(
-            super()._model_generate,
-            context,
-            max_length,
-            stop,
-            attention_mask=attention_mask,
-            **arguments,
+            super()._model_generate, context, max_length, stop, **arguments
         )
         if self._generate_batch is None:
             return own()
@@ -177,9 +162,9 @@ class StrategyLM(HFLM):  # type: ignore[misc]
 
         prompts = [
             (tuple(tokens[mask.bool()].tolist()), tuple(stop), max_length - length)
-            for tokens, mask in zip(context.cpu(), attention_mask.cpu(), strict=True)
+            for tokens, mask in zip(context.cpu(), arguments["attention_mask"].cpu(), strict=True)
         ]
-        return self._generate_batch(generate, prompts, length, stop)
+        return self._generate_batch(generate, prompts, length)
 
     def _recorded_batch(
         self,
@@ -187,7 +172,6 @@ class StrategyLM(HFLM):  # type: ignore[misc]
         generate: Callable[..., Tensor],
         prompts: list[PromptKey],
         prompt_length: int,
-        stop: list[str],
     ) -> Tensor:
         """Generate greedily, and add the trajectories of a batch."""
         recorded: list[Tensor] = []  # (R,) per step
@@ -200,11 +184,11 @@ class StrategyLM(HFLM):  # type: ignore[misc]
         entropies = torch.stack(recorded, dim=1).tolist()
         generated = output[:, prompt_length:].tolist()
         for prompt, tokens, steps in zip(prompts, generated, entropies, strict=True):
-            end = self._end(tokens, stop)
+            end = self._end(tokens, prompt[1])
             trajectories[prompt] = Trajectory(tokens[:end], steps[:end])
         return output
 
-    def _end(self, tokens: list[int], stop: list[str]) -> int:
+    def _end(self, tokens: list[int], stop: tuple[str, ...]) -> int:
         """Return the length of a response: up to an end token or a stop string, included.
 
         A row that has ended continues until all rows of its batch have.
