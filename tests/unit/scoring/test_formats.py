@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 import zipfile
+from functools import partial
 
 import pandas as pd
 import pyarrow as pa
@@ -70,7 +71,7 @@ def inspect_eval(path):
     return path
 
 
-def eee_records(*, repeated, evaluations=("match",)):
+def eee_records(*, repeated=False, evaluations=("match",)):
     """Instances of Every Eval Ever 0.2.2: one response each, or all of a question in one."""
     records = []
     for question in IDS:
@@ -108,10 +109,7 @@ def lighteval(path, **changes):
             }
             | changes,
             "metric": {"avg@n": 0.5},
-            "model_response": {
-                "text": [answer(mark) for mark in RIGHT[question]],
-                "logprobs": [[0.1]],
-            },
+            "model_response": {"text": list(map(answer, RIGHT[question])), "logprobs": [[0.1]]},
         }
         for question in IDS
     ]
@@ -119,64 +117,35 @@ def lighteval(path, **changes):
     return path
 
 
-def nested(*, with_marks):
+def nested(answers):
+    """One record per question, with its responses."""
     return [
-        {
-            "id": question,
-            "question": f"What is {question}?",
-            "gold": 3,
-            "responses": [
-                {"text": "?", "correct": bool(mark)} if with_marks else answer(mark)
-                for mark in RIGHT[question]
-            ],
-        }
-        for question in IDS
+        {"id": key, "question": f"What is {key}?", "gold": 3, "responses": list(map(answers, each))}
+        for key, each in RIGHT.items()
     ]
 
 
 def in_a_folder(path):
-    (path / "logs/deep").mkdir(parents=True)
-    text(path / "logs/results_1.json", "{}")
-    json_lines(path / "logs/deep/samples_t.jsonl", nested(with_marks=False))
-    return path / "logs"
-
-
-def zipped(path):
-    path.write_bytes(gzip.compress("\n".join(map(json.dumps, nested(with_marks=True))).encode()))
+    (path / "deep").mkdir(parents=True)
+    text(path / "results_1.json", "{}")
+    json_lines(path / "deep/samples_t.jsonl", nested(answer))
     return path
 
 
-def marks():
-    return [
-        {"question_id": question, "sample_id": k, "correct": bool(mark)}
-        for question, each in RIGHT.items()
-        for k, mark in enumerate(each)
-    ]
-
-
-def counts():
-    return [
-        {"question_id": str(question), "n_correct": sum(each), "n_samples": len(each),
-         "first_correct": bool(each[0])}
-        for question, each in RIGHT.items()
-    ]  # fmt: skip
-
-
-def responses():
-    return [
-        {"question_id": question, "response": answer(mark), "gold": "3"}
-        for question, each in RIGHT.items()
-        for mark in each
-    ]
+def zipped(path):
+    records = nested(lambda mark: {"text": "?", "correct": bool(mark)})
+    path.write_bytes(gzip.compress("\n".join(map(json.dumps, records)).encode()))
+    return path
 
 
 def solve(path):
-    parquet.write(path, pd.DataFrame(counts()).assign(leaked=False), "solve", provenance={})
+    table = pd.DataFrame(COUNTED).astype({"question_id": str}).assign(leaked=False)
+    parquet.write(path, table, "solve", provenance={})
     return path
 
 
 def samples(path):
-    table = pd.DataFrame(marks()).astype({"question_id": str}).assign(
+    table = pd.DataFrame(MARKS).astype({"question_id": str}).assign(
         token_ids=[[1]] * 6, text="2", answer="2", extractor="last_number", n_tokens=1,
         finish_reason="eos",
     )  # fmt: skip
@@ -184,38 +153,44 @@ def samples(path):
     return path
 
 
-def lm_eval(path):
-    return json_lines(path, [record(q, list(map(answer, RIGHT[q])), gold="3") for q in RIGHT])
-
-
-TABLES = {
-    "solve table": lambda folder: solve(folder / "a"),
-    "samples table": lambda folder: samples(folder / "a"),
-    "marks": lambda folder: json_lines(folder / "a", marks()),
-    "marks, CSV": lambda folder: comma_separated(folder / "a", marks()),
-    "counts": lambda folder: json_lines(folder / "a", counts()),
-    "counts, CSV": lambda folder: comma_separated(folder / "a", counts()),
-    "responses": lambda folder: json_lines(folder / "a", responses()),
-    "responses, CSV": lambda folder: comma_separated(folder / "a", responses()),
-    "lm_eval": lambda folder: lm_eval(folder / "a"),
-}
+MARKS = [
+    {"question_id": question, "sample_id": k, "correct": bool(mark)}
+    for question, each in RIGHT.items()
+    for k, mark in enumerate(each)
+]
+COUNTED = [
+    {"question_id": question, "n_correct": sum(each), "n_samples": len(each),
+     "first_correct": bool(each[0])}
+    for question, each in RIGHT.items()
+]  # fmt: skip
+RESPONSES = [
+    {"question_id": question, "response": answer(mark), "gold": "3"}
+    for question, each in RIGHT.items()
+    for mark in each
+]
+LM_EVAL = [record(q, list(map(answer, each)), gold="3") for q, each in RIGHT.items()]
+# What a file has: a function that writes it, or rows of JSON Lines, and of CSV where they are flat.
+TABLES = {"solve table": solve, "samples table": samples, "lm_eval": LM_EVAL}
+FLAT = {"marks": MARKS, "counts": COUNTED, "responses": RESPONSES}
+for name, rows in FLAT.items():
+    TABLES |= {name: rows, f"{name}, CSV": partial(comma_separated, rows=rows)}
 WITH_TEXTS = {
-    "Inspect .eval": lambda folder: inspect_eval(folder / "a.eval"),
-    "Inspect .json": lambda folder: inspect_json(folder / "a.json"),
-    "Every Eval Ever": lambda folder: json_lines(folder / "a", eee_records(repeated=False)),
-    "Every Eval Ever, repeated": lambda folder: json_lines(
-        folder / "a", eee_records(repeated=True)
-    ),
-    "lighteval": lambda folder: lighteval(folder / "a"),
-    "nested": lambda folder: json_lines(folder / "a", nested(with_marks=False)),
-    "gzip, nested marks": lambda folder: zipped(folder / "a.jsonl.gz"),
+    "Inspect .eval": inspect_eval,
+    "Inspect .json": inspect_json,
+    "Every Eval Ever": eee_records(),
+    "Every Eval Ever, repeated": eee_records(repeated=True),
+    "lighteval": lighteval,
+    "nested": nested(answer),
+    "gzip, nested marks": zipped,
     "a folder": in_a_folder,
 }
 
 
 @pytest.mark.parametrize("kind", [*TABLES, *WITH_TEXTS])
 def test_every_kind_of_file_is_recognised_by_content_and_gives_the_same_counts(kind, tmp_path):
-    loaded = load((TABLES | WITH_TEXTS)[kind](tmp_path), with_texts=True)
+    content, path = (TABLES | WITH_TEXTS)[kind], tmp_path / "a"
+    path = content(path) if callable(content) else json_lines(path, content)
+    loaded = load(path, with_texts=True)
     counts, texts = loaded.counts.set_index("question_id"), loaded.texts
     found = {key: (row.n_correct, row.n_samples) for key, row in counts.iterrows()}
     assert found == COUNTS
@@ -236,12 +211,12 @@ def test_another_scorer_of_an_inspect_log_is_chosen(write, tmp_path):
 
 
 def test_one_of_several_evaluations_of_every_eval_ever_is_read(tmp_path):
-    path = json_lines(tmp_path / "f", eee_records(repeated=False, evaluations=("a", "b")))
+    path = json_lines(tmp_path / "f", eee_records(evaluations=("a", "b")))
     assert load(path, "b").counts.n_samples.tolist() == [3, 3]
 
 
 def test_the_mark_of_every_eval_ever_counts_if_the_output_is_a_text(tmp_path):
-    records = eee_records(repeated=False)
+    records = eee_records()
     for each in records:
         each["output"] = {"raw": "The answer is 4."}
     marks = [sum(RIGHT[question]) for question in IDS]
