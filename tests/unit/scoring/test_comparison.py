@@ -13,14 +13,21 @@ from zerogap.scoring.comparison import compare
 from zerogap.scoring.inputs import load
 
 
-def loaded(path, n_correct, m):
-    rows = [{"id": k, "n_correct": c, "n_samples": m} for k, c in enumerate(n_correct)]
+def loaded(path, n_correct, m, **more):
+    """A file of counts out of m, one per question, and further columns."""
+    rows = [
+        {"id": k, "n_correct": int(c), "n_samples": m} | {name: more[name][k] for name in more}
+        for k, c in enumerate(n_correct)
+    ]
     return load(json_lines(path, rows))
 
 
-def pair(tmp_path, first, second, m):
-    files = (loaded(tmp_path / name, c, m) for name, c in (("a", first), ("b", second)))
-    return compare(*files, 0.95)
+def files(folder, first, second, m, **more):
+    return [loaded(folder / name, c, m, **more) for name, c in (("a", first), ("b", second))]
+
+
+def pair(folder, first, second, m, **more):
+    return compare(*files(folder, first, second, m, **more), 0.95)
 
 
 def test_difference_and_changed_questions_are_those_of_the_counts(tmp_path):
@@ -32,16 +39,14 @@ def test_difference_and_changed_questions_are_those_of_the_counts(tmp_path):
     assert result.p_value == 1.0
     assert pair(tmp_path, [0] * 8, [1] * 8, 1).p_value == pytest.approx(2 / 2**8)
     assert pair(tmp_path, [5] * 4, [5] * 4, 10).noise == pytest.approx(2 * 0.25 * 10 / 9)
-    for m in ((4, 9), (9, 4)):
-        files = [loaded(tmp_path / name, [1, 2], each) for name, each in zip("ab", m, strict=True)]
-        assert compare(*files, 0.95).n_samples == 4
+    few, many = (loaded(tmp_path / name, [1, 2], m) for name, m in (("few", 4), ("many", 9)))
+    assert compare(few, many, 0.95).n_samples == compare(many, few, 0.95).n_samples == 4
 
 
 def test_most_questions_may_have_no_responses_left(tmp_path):
     """TED has dropped them all."""
-    rows = [{"id": k, "n_correct": 1 - (k > 0), "n_samples": 2 * (k == 0)} for k in range(3)]
-    filtered = load(json_lines(tmp_path / "b", rows))
-    plain = loaded(tmp_path / "a", [1, 1, 1], 2)
+    plain, filtered = files(tmp_path, [1, 1, 1], [1, 0, 0], 2)
+    filtered.counts.loc[1:, "n_samples"] = 0
     result = compare(plain, filtered, 0.95)
     assert result.difference[0] == pytest.approx(-1 / 3)
     assert result.n_questions_needed(0.1, 0.8, 0.95, result.n_samples) > 0
@@ -51,44 +56,35 @@ def test_most_questions_may_have_no_responses_left(tmp_path):
 def test_a_question_without_responses_leaves_the_noise_of_the_others(tmp_path):
     rng = np.random.default_rng(0)
     counts = rng.binomial(20, rng.beta(2, 2, 200), (2, 200))
-    files = [
-        loaded(tmp_path / name, each.tolist(), 20) for name, each in zip("ab", counts, strict=True)
-    ]
-    whole = compare(*files, 0.95)
-    files[1].counts.loc[0, ["n_correct", "n_samples"]] = 0
-    assert compare(*files, 0.95).noise == pytest.approx(whole.noise, rel=0.02)
+    first, second = files(tmp_path, *counts, 20)
+    whole = compare(first, second, 0.95)
+    second.counts.loc[0, ["n_correct", "n_samples"]] = 0
+    assert compare(first, second, 0.95).noise == pytest.approx(whole.noise, rel=0.02)
 
 
 def test_what_the_files_cannot_show_is_said(tmp_path, capsys):
-    same = [str(loaded(tmp_path / name, [1, 0] * 5, 1).path) for name in "ab"]
-    assert main(["compare", *same]) == 0
+    same = files(tmp_path, [1, 0] * 5, [1, 0] * 5, 1)
+    assert main(["compare", *(str(file.path) for file in same)]) == 0
     printed = capsys.readouterr()
     assert "power: not known, since no question and no response differs." in printed.out
     assert "10 questions are too few for an interval" in printed.err
 
 
 def test_files_may_disagree_on_which_questions_are_leaked(tmp_path):
-    files = []
-    for name, leaked in (("a", True), ("b", False)):
-        rows = [{"id": k, "correct": k == 0, "leaked": leaked} for k in range(3)]
-        files.append(load(json_lines(tmp_path / name, rows)))
-    assert compare(*files, 0.95).difference[0] == 0
+    first, second = (
+        loaded(tmp_path / name, [1, 0, 0], 1, leaked=[is_leaked] * 3)
+        for name, is_leaked in (("a", True), ("b", False))
+    )
+    assert compare(first, second, 0.95).difference[0] == 0
 
 
 def test_clusters_are_drawn_and_counted_as_what_is_needed(tmp_path):
     """Ten copies of each question in a cluster say as much as one."""
     rng = np.random.default_rng(0)
     first, second = 100 * rng.integers(11, size=(2, 40))
-    alone = pair(tmp_path, first.tolist(), second.tolist(), 1000)
-    files = []
-    for name, n_correct in (("a", first), ("b", second)):
-        rows = [
-            {"id": f"{k}-{copy}", "n_correct": int(c), "n_samples": 1000, "cluster": f"c{k}"}
-            for k, c in enumerate(n_correct)
-            for copy in range(10)
-        ]
-        files.append(load(json_lines(tmp_path / name, rows)))
-    copied = compare(*files, 0.95)
+    alone = pair(tmp_path, first, second, 1000)
+    clusters = [f"c{k}" for k in range(40)] * 10
+    copied = pair(tmp_path, np.tile(first, 10), np.tile(second, 10), 1000, cluster=clusters)
     assert copied.difference == pytest.approx(alone.difference)
     needed = [each.n_questions_needed(0.05, 0.8, 0.95, 1000) for each in (alone, copied)]
     assert needed[1] == pytest.approx(10 * needed[0], rel=0.05)
@@ -106,7 +102,7 @@ def test_what_is_needed_is_what_shows_a_difference(tmp_path):
         q = np.clip(p + true_difference + rng.normal(0, 0.05, n), 0, 1)
         return rng.binomial(m, p), rng.binomial(m, q)
 
-    result = pair(tmp_path, *(counts.tolist() for counts in draw(n)), m)
+    result = pair(tmp_path, *draw(n), m)
     needed = result.n_questions_needed(true_difference, 0.8, 0.95, m)
     found = 0
     for _ in range(1000):
@@ -119,8 +115,7 @@ def test_what_is_needed_is_what_shows_a_difference(tmp_path):
 
 
 def test_the_command_prints_difference_change_and_needs(tmp_path, capsys):
-    paths = [str(loaded(tmp_path / name, counts, 2).path) for name, counts in
-             (("a", [0, 1] * 20), ("b", [2, 1] * 20))]  # fmt: skip
+    paths = [str(file.path) for file in files(tmp_path, [0, 1] * 20, [2, 1] * 20, 2)]
     assert main(["compare", *paths]) == 0
     printed = capsys.readouterr().out
     assert "0.500" in printed
@@ -155,8 +150,7 @@ def test_invalid_options_and_other_questions_are_clear_errors(
 
 
 def test_other_documents_of_the_same_questions_are_noted(tmp_path):
-    files = [loaded(tmp_path / name, [1, 2], 4) for name in "ab"]
-    for file, hashes in zip(files, (["x", "y"], ["x", "z"]), strict=True):
-        file.counts["doc_hash"] = hashes
-    (note,) = (n for n in compare(*files, 0.95).notes if "doc_hash" in n)
+    first, second = files(tmp_path, [1, 2], [1, 2], 4)
+    first.counts["doc_hash"], second.counts["doc_hash"] = ["x", "y"], ["x", "z"]
+    (note,) = (n for n in compare(first, second, 0.95).notes if "doc_hash" in n)
     assert "1 question (1) with a different document" in note
