@@ -1,12 +1,13 @@
-"""Files of responses in the formats that `zerogap score` reads."""
+"""Files of responses in the formats that `zerogap score` reads; a path may be a name."""
 
 import csv
 import json
+from pathlib import Path
 
 
 def text(path, *lines):
-    path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
-    return path
+    Path(path).write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+    return Path(path)
 
 
 def json_lines(path, rows):
@@ -14,11 +15,11 @@ def json_lines(path, rows):
 
 
 def comma_separated(path, rows):
-    with path.open("w", newline="", encoding="utf-8") as file:
+    with Path(path).open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, list(rows[0]))
         writer.writeheader()
         writer.writerows(rows)
-    return path
+    return Path(path)
 
 
 def record(doc_id, responses, *, kind="strict-match", gold="18", match=1.0, **more):

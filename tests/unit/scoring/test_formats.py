@@ -5,6 +5,7 @@ import io
 import json
 import zipfile
 from functools import partial
+from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
@@ -187,8 +188,8 @@ WITH_TEXTS = {
 
 
 @pytest.mark.parametrize("kind", [*TABLES, *WITH_TEXTS])
-def test_every_kind_of_file_is_recognised_by_content_and_gives_the_same_counts(kind, tmp_path):
-    content, path = (TABLES | WITH_TEXTS)[kind], tmp_path / "a"
+def test_every_kind_of_file_is_recognised_by_content_and_gives_the_same_counts(kind):
+    content, path = (TABLES | WITH_TEXTS)[kind], Path("a")
     path = content(path) if callable(content) else json_lines(path, content)
     loaded = load(path, with_texts=True)
     counts, texts = loaded.counts.set_index("question_id"), loaded.texts
@@ -202,58 +203,58 @@ def test_every_kind_of_file_is_recognised_by_content_and_gives_the_same_counts(k
 
 
 @pytest.mark.parametrize("write", [inspect_eval, inspect_json])
-def test_another_scorer_of_an_inspect_log_is_chosen(write, tmp_path):
-    loaded = load(write(tmp_path / "log"), "model_graded")
+def test_another_scorer_of_an_inspect_log_is_chosen(write):
+    loaded = load(write(Path("log")), "model_graded")
     assert loaded.counts.n_correct.tolist() == [1, 2]  # it is wrong everywhere
     assert "correct is model_graded of the Inspect log (others: match" in loaded.notes[0]
     with pytest.raises(InputError, match="scorer 'other'; it has match, model_graded"):
-        load(tmp_path / "log", "other")
+        load("log", "other")
 
 
-def test_one_of_several_evaluations_of_every_eval_ever_is_read(tmp_path):
-    path = json_lines(tmp_path / "f", eee_records(evaluations=("a", "b")))
+def test_one_of_several_evaluations_of_every_eval_ever_is_read():
+    path = json_lines("f", eee_records(evaluations=("a", "b")))
     assert load(path, "b").counts.n_samples.tolist() == [3, 3]
 
 
-def test_the_mark_of_every_eval_ever_counts_if_the_output_is_a_text(tmp_path):
+def test_the_mark_of_every_eval_ever_counts_if_the_output_is_a_text():
     records = eee_records()
     for each in records:
         each["output"] = {"raw": "The answer is 4."}
     marks = [sum(RIGHT[question]) for question in IDS]
-    assert load(json_lines(tmp_path / "f", records)).counts.n_correct.tolist() == marks
+    assert load(json_lines("f", records)).counts.n_correct.tolist() == marks
 
 
-def test_an_id_of_a_response_is_not_that_of_the_question(tmp_path):
+def test_an_id_of_a_response_is_not_that_of_the_question():
     rows = [
         {"id": f"q{k}", "responses": [{"id": j, "text": "", "correct": j < 1} for j in range(3)]}
         for k in range(2)
     ]
-    assert load(json_lines(tmp_path / "f", rows)).counts.n_samples.tolist() == [3, 3]
+    assert load(json_lines("f", rows)).counts.n_samples.tolist() == [3, 3]
 
 
-def test_counts_may_have_responses_next_to_them(tmp_path):
+def test_counts_may_have_responses_next_to_them():
     row = {"id": "a", "n_correct": 1, "n_samples": 2, "responses": ["4", "5"]}
-    assert load(json_lines(tmp_path / "f", [row])).counts.n_correct.tolist() == [1]
+    assert load(json_lines("f", [row])).counts.n_correct.tolist() == [1]
 
 
-def test_a_log_of_multiple_choice_has_no_empty_responses(tmp_path):
+def test_a_log_of_multiple_choice_has_no_empty_responses():
     row = record(0, ["x"]) | {"resps": [[["-1.5", "False"]], [["-2.5", "False"]]]}
-    assert ", 0 empty" in load(json_lines(tmp_path / "f", [row])).notes[-1]
+    assert ", 0 empty" in load(json_lines("f", [row])).notes[-1]
 
 
-def test_lighteval_documents_without_ids_are_told_apart_by_their_question(tmp_path):
-    assert load(lighteval(tmp_path / "f", id="")).counts.question_id.nunique() == 2
+def test_lighteval_documents_without_ids_are_told_apart_by_their_question():
+    assert load(lighteval("f", id="")).counts.question_id.nunique() == 2
 
 
-def test_the_cluster_of_inspect_samples_is_in_their_metadata(tmp_path):
+def test_the_cluster_of_inspect_samples_is_in_their_metadata():
     samples = [sample | {"metadata": {"cluster": "t1"}} for sample in inspect_samples()]
-    (tmp_path / "log").write_text(json.dumps({"eval": {}, "samples": samples}))
-    assert load(tmp_path / "log").counts["cluster"].tolist() == ["t1", "t1"]
+    Path("log").write_text(json.dumps({"eval": {}, "samples": samples}))
+    assert load("log").counts["cluster"].tolist() == ["t1", "t1"]
 
 
-def test_inspect_samples_without_targets_are_counted(tmp_path):
+def test_inspect_samples_without_targets_are_counted():
     samples = [{k: v for k, v in each.items() if k != "target"} for each in inspect_samples()]
-    counts = load(json_lines(tmp_path / "log", samples)).counts
+    counts = load(json_lines("log", samples)).counts
     assert counts.n_correct.tolist() == [2, 1]
     assert counts.gold.isna().all()
 
@@ -267,12 +268,12 @@ def test_inspect_samples_without_targets_are_counted(tmp_path):
         ({"epoch": 2}, "duplicate row: question 'q1', sample 2"),
     ],
 )
-def test_an_unfinished_or_partial_inspect_log_is_an_error(change, message, tmp_path):
+def test_an_unfinished_or_partial_inspect_log_is_an_error(change, message):
     samples = inspect_samples()
     samples[0] |= change
     log = {"version": 2, "eval": {}, "samples": samples}
     with pytest.raises(InputError, match=message):
-        load(text(tmp_path / "f", json.dumps(log)), "match")
+        load(text("f", json.dumps(log)), "match")
 
 
 OTHERS = {
@@ -289,22 +290,22 @@ OTHERS = {
 
 
 @pytest.mark.parametrize(("kind", "content"), OTHERS.items(), ids=OTHERS)
-def test_a_file_of_another_kind_is_named(kind, content, tmp_path):
+def test_a_file_of_another_kind_is_named(kind, content):
     with pytest.raises(InputError, match=f"is .*{kind}"):
-        load(text(tmp_path / "f", content))
+        load(text("f", content))
 
 
-def test_a_folder_with_several_logs_names_them(tmp_path):
+def test_a_folder_with_several_logs_names_them():
     for name in "ab":
-        text(tmp_path / f"{name}.jsonl")
+        text(f"{name}.jsonl")
     with pytest.raises(InputError, match=r"has 2 logs \(a.jsonl, b.jsonl\); name one of them"):
-        load(tmp_path)
-    (tmp_path / "empty").mkdir()
+        load(".")
+    Path("empty").mkdir()
     with pytest.raises(InputError, match="is a folder without a file of responses"):
-        load(tmp_path / "empty")
+        load("empty")
 
 
 @pytest.mark.parametrize("index", [2, [], [0, 1], None])
-def test_lighteval_without_one_gold_answer_is_an_error(index, tmp_path):
+def test_lighteval_without_one_gold_answer_is_an_error(index):
     with pytest.raises(InputError, match=r"row 1: (needs doc.choices|doc.gold_index is 2 of 2)"):
-        load(lighteval(tmp_path / "f", gold_index=index))
+        load(lighteval("f", gold_index=index))

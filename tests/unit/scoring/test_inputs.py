@@ -1,6 +1,7 @@
 import os
 from dataclasses import replace
 from multiprocessing import active_children
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -23,51 +24,55 @@ def by_response(marks):
     ]
 
 
-def test_the_first_response_has_the_lowest_sample_id_in_any_order_of_rows(tmp_path):
+def load_rows(rows, *arguments, **options):
+    return load(json_lines("f", rows), *arguments, **options)
+
+
+def test_the_first_response_has_the_lowest_sample_id_in_any_order_of_rows():
     rows = by_response({"a": [True, False, False], "b": [False, True, True]})
-    counts = load(json_lines(tmp_path / "f", [rows[4], *reversed(rows[:4]), rows[5]])).counts
+    counts = load_rows([rows[4], *reversed(rows[:4]), rows[5]]).counts
     assert dict(zip(counts.question_id, counts.first_correct, strict=True)) == {
         "a": True, "b": False,
     }  # fmt: skip
 
 
-def test_column_aliases_and_forms_of_marks_and_ids_are_accepted(tmp_path):
+def test_column_aliases_and_forms_of_marks_and_ids_are_accepted():
     rows = [{"id": 7, "is_correct": mark} for mark in (1, 0, True, 1.0, "false")]
-    (row,) = load(json_lines(tmp_path / "f", rows)).counts.to_dict("records")
+    (row,) = load_rows(rows).counts.to_dict("records")
     assert row == {"question_id": "7", "n_correct": 3, "n_samples": 5, "first_correct": True}
-    written = text(tmp_path / "g", "id,text,target", '7,"3, or\n18",#### 18', "7,no idea,18.0")
+    written = text("g", "id,text,target", '7,"3, or\n18",#### 18', "7,no idea,18.0")
     (row,) = load(written).counts.to_dict("records")
     assert (row["question_id"], row["n_correct"], row["n_samples"]) == ("7", 1, 2)
-    word = text(tmp_path / "h", '{"id": "a", "text": "none", "gold": "none"}')  # it is an answer
+    word = text("h", '{"id": "a", "text": "none", "gold": "none"}')  # it is an answer
     assert load(word).counts["n_correct"].tolist() == [1]
 
 
-def test_an_alias_is_another_column_if_the_file_has_both_names(tmp_path):
+def test_an_alias_is_another_column_if_the_file_has_both_names():
     rows = [{"question_id": "a", "id": k, "correct": True, "is_correct": None} for k in range(2)]
-    counts = load(json_lines(tmp_path / "f", rows)).counts
+    counts = load_rows(rows).counts
     assert counts["question_id"].tolist() == ["a"]
     assert counts["n_correct"].tolist() == [2]
 
 
-def test_leaked_is_read_from_the_column_or_from_a_list_of_ids(tmp_path):
+def test_leaked_is_read_from_the_column_or_from_a_list_of_ids():
     marks = by_response({"a": [True, False], "b": [False, False]})
     rows = [row | {"leaked": row["question_id"] == "a"} for row in marks]
-    assert load(json_lines(tmp_path / "f", rows)).counts["leaked"].tolist() == [True, False]
-    assert "leaked" not in load(json_lines(tmp_path / "f", marks)).counts
-    assert leaked_questions(text(tmp_path / "ids", "a", "", " b ")) == ["a", "b"]
+    assert load_rows(rows).counts["leaked"].tolist() == [True, False]
+    assert "leaked" not in load_rows(marks).counts
+    assert leaked_questions(text("ids", "a", "", " b ")) == ["a", "b"]
     with pytest.raises(InputError, match="has no question ids"):
-        leaked_questions(text(tmp_path / "ids", ""))
+        leaked_questions(text("ids", ""))
 
 
-def test_responses_may_be_longer_than_the_default_limit_of_csv(tmp_path):
+def test_responses_may_be_longer_than_the_default_limit_of_csv():
     rows = [{"question_id": "a", "response": "so " * 70_000 + "2", "gold": 2}]
-    assert load(comma_separated(tmp_path / "f", rows)).counts["n_correct"].tolist() == [1]
+    assert load(comma_separated("f", rows)).counts["n_correct"].tolist() == [1]
 
 
-def test_a_log_without_repeats_is_read_by_its_metric_and_filter(tmp_path):
+def test_a_log_without_repeats_is_read_by_its_metric_and_filter():
     marks = {"strict-match": [0.0, 1.0], "flexible-extract": [1.0, 1.0]}
     path = json_lines(
-        tmp_path / "f",
+        "f",
         [
             record(k, ["…"], kind=kind, match=match)
             for kind, matches in marks.items()
@@ -83,30 +88,30 @@ def test_a_log_without_repeats_is_read_by_its_metric_and_filter(tmp_path):
         load(path, "maj")
 
 
-def test_every_repeat_of_a_log_is_scored(tmp_path):
+def test_every_repeat_of_a_log_is_scored():
     texts = ["The answer is 18.", "#### 17", "18", "who knows"]
     target = "9 + 9 = <<9+9=18>>18\n#### 18"
     records = [
         record(0, texts, kind=kind, match=0.0, target=target) for kind in ("score-first", "maj@64")
     ]
-    loaded = load(json_lines(tmp_path / "f", records))
+    loaded = load_rows(records)
     assert loaded.counts.drop(columns=["gold", "doc_hash"]).to_dict("records") == [
         {"question_id": "0", "n_correct": 2, "n_samples": 4, "first_correct": True}
     ]
     assert loaded.notes[0].endswith("only one of the repeats")
     assert "the rule numeric" in loaded.notes[1]
-    filtered = load(tmp_path / "f", "maj@64")
+    filtered = load("f", "maj@64")
     assert filtered.notes[0].endswith("so --filter maj@64 has no effect (use --extraction)")
     pd.testing.assert_frame_equal(filtered.counts, loaded.counts)
 
 
-def test_an_old_log_of_two_filters_without_names_is_read_by_number(tmp_path):
+def test_an_old_log_of_two_filters_without_names_is_read_by_number():
     def passes(*marks, responses=("18", "18")):
         records = [record(0, [responses[k]], match=mark) for k, mark in enumerate(marks)]
         records += [each | {"doc_id": 1, "exact_match": 1.0} for each in records]
         for each in records:
             del each["filter"], each["metrics"]
-        return json_lines(tmp_path / "f", sorted(records, key=lambda each: each["exact_match"]))
+        return json_lines("f", sorted(records, key=lambda each: each["exact_match"]))
 
     log = passes(0.0, 1.0)
     for name, expected in ((None, [0, 1]), ("1", [0, 1]), ("2", [1, 1])):
@@ -115,16 +120,16 @@ def test_an_old_log_of_two_filters_without_names_is_read_by_number(tmp_path):
         assert "an old log with 2 passes per document" in loaded.notes[1]
     with pytest.raises(InputError, match="scorer '3'; it has 1, 2"):
         load(log, "3")
-    repeats = json_lines(tmp_path / "g", [record(0, ["18", "3"], kind="none")])
+    repeats = json_lines("g", [record(0, ["18", "3"], kind="none")])
     assert load(repeats, "2").counts.n_correct.tolist() == [1]  # there, filters have no effect
     with pytest.raises(InputError, match="lm_eval appends to an existing log"):
         load(passes(0.0, 1.0, responses=("18", "17")))
 
 
-def test_responses_without_text_or_answer_are_counted_by_rule(tmp_path):
+def test_responses_without_text_or_answer_are_counted_by_rule():
     def note(*responses):
         rows = [{"id": 1, "response": text, "gold": "18"} for text in responses]
-        return load(json_lines(tmp_path / "f", rows)).notes[0]
+        return load_rows(rows).notes[0]
 
     noted = note("The answer is 18.", "So 18", "", "who knows")
     assert "4 responses, 1 empty; without an answer: numeric 2, gsm8k/strict-match 4, " in noted
@@ -134,15 +139,15 @@ def test_responses_without_text_or_answer_are_counted_by_rule(tmp_path):
     assert "agrees" not in note("who knows")
 
 
-def test_texts_of_files_with_marks_are_counted(tmp_path):
+def test_texts_of_files_with_marks_are_counted():
     rows = [{"id": 1, "text": text, "answer": "18", "correct": 1} for text in ("18", "")]
     rows[1]["answer"] = None
-    (note,) = load(json_lines(tmp_path / "f", rows)).notes
+    (note,) = load_rows(rows).notes
     assert note.endswith("2 responses, 1 empty; without an answer: its rule or filter 1")
     del rows[1]["text"]
-    assert "2 responses, 1 empty" in load(json_lines(tmp_path / "f", rows)).notes[0]
+    assert "2 responses, 1 empty" in load_rows(rows).notes[0]
     log = [record(k, [text], filtered_resps=["[invalid]"]) for k, text in enumerate(("x", ""))]
-    _, note = load(json_lines(tmp_path / "g", log)).notes
+    _, note = load_rows(log).notes
     assert note.endswith("2 responses, 1 empty; without an answer: its rule or filter 2")
 
 
@@ -158,16 +163,16 @@ def test_the_shared_logs_are_scored_right():
     assert n_correct("all_empty") == [0] * 5
 
 
-def test_responses_on_which_rules_disagree_are_listed(tmp_path):
+def test_responses_on_which_rules_disagree_are_listed():
     rows = [
         {"id": 1, "response": "The answer is 18.", "gold": "18"},
         {"id": 1, "response": "Nine and nine.\n#### 18", "gold": "18"},
         {"id": 2, "response": "nobody knows", "gold": "18"},
     ]
-    file = json_lines(tmp_path / "f", rows)
+    file = json_lines("f", rows)
     one, other = load(file, list_disagreements=True).disagreements
     assert one == {
-        "file": str(tmp_path / "f"),
+        "file": "f",
         "line": 1,
         "question_id": "1",
         "gold": "18",
@@ -179,14 +184,14 @@ def test_responses_on_which_rules_disagree_are_listed(tmp_path):
     }
     assert (other["line"], other["gsm8k_cot/strict-match"]["correct"]) == (2, False)
     assert load(file).disagreements == ()
-    marked = json_lines(tmp_path / "g", by_response({"a": [True]}))
+    marked = json_lines("g", by_response({"a": [True]}))
     assert load(marked, list_disagreements=True).disagreements is None
 
 
-def test_responses_that_a_strategy_dropped_are_not_counted(tmp_path):
+def test_responses_that_a_strategy_dropped_are_not_counted():
     texts = ["The answer is 18.", "The answer is 3.", DROPPED]
     records = [record(0, texts), record(1, [DROPPED] * 3)]
-    loaded = load(json_lines(tmp_path / "f", records), with_texts=True)
+    loaded = load_rows(records, with_texts=True)
     assert loaded.counts.drop(columns=["gold", "doc_hash"]).to_dict("records") == [
         {"question_id": "0", "n_correct": 1, "n_samples": 2, "first_correct": True},
         {"question_id": "1", "n_correct": 0, "n_samples": 0, "first_correct": False},
@@ -198,29 +203,29 @@ def test_responses_that_a_strategy_dropped_are_not_counted(tmp_path):
         for key, each in (("0", texts), ("1", [DROPPED] * 3))
         for text in each
     ]
-    again = load(json_lines(tmp_path / "g", marked))
+    again = load_rows(marked)
     assert again.counts.n_samples.tolist() == [2, 0]
-    assert again.notes[-1] == loaded.notes[-1].replace("/f:", "/g:")
-    nothing = load(json_lines(tmp_path / "g", records[1:])).counts
+    assert again.notes[-1] == loaded.notes[-1]
+    nothing = load_rows(records[1:]).counts
     assert (nothing.n_correct.dtype, nothing.n_samples.dtype) == (int, int)
 
 
-def test_a_pipe_is_not_reported_as_missing(tmp_path):
-    os.mkfifo(tmp_path / "pipe")
+def test_a_pipe_is_not_reported_as_missing():
+    os.mkfifo("pipe")
     with pytest.raises(InputError, match=r"pipe: is a pipe or a device; save its content"):
-        load(tmp_path / "pipe")
+        load("pipe")
 
 
-def test_multiple_choice_logs_and_older_logs_are_read(tmp_path):
+def test_multiple_choice_logs_and_older_logs_are_read():
     choices = record(0, ["x"], match=0.0, resps=[[["-1.5", "False"]], [["-0.5", "True"]]])
     choices |= {"metrics": ["acc_norm", "acc"], "acc": 1.0, "acc_norm": 0.0, "target": "1"}
     del choices["exact_match"]
-    assert load(json_lines(tmp_path / "f", [choices])).counts["n_correct"].tolist() == [1]
+    assert load_rows([choices]).counts["n_correct"].tolist() == [1]
     both = record(0, ["x"], match=1.0) | {"metrics": ["acc", "exact_match"], "acc": 0.0}
-    assert load(json_lines(tmp_path / "f", [both])).counts["n_correct"].tolist() == [1]
+    assert load_rows([both]).counts["n_correct"].tolist() == [1]
     older = record(0, ["x"])
     del older["metrics"], older["filter"], older["doc_hash"]
-    assert load(json_lines(tmp_path / "f", [older])).counts["n_correct"].tolist() == [1]
+    assert load_rows([older]).counts["n_correct"].tolist() == [1]
 
 
 GOOD = '{"question_id": "a", "correct": true}'
@@ -228,6 +233,8 @@ GOOD = '{"question_id": "a", "correct": true}'
 BAD = {
     "malformed": ([GOOD, "", '{"question_id": '], "line 3: invalid JSON"),
     "ragged": (["question_id,correct", "a,1,2"], "line 2: 3 cells under 2 column names"),
+    "semicolons": (["question_id;correct", "1;0"], "separate the columns by commas"),
+    "tabs": (["question_id\tcorrect", "1\t0"], "separate the columns by commas"),
     "open quote": (["question_id,correct", 'a,"1'], "line 2: invalid CSV: .*; fix the quotation"),
     "no mark": ([GOOD, '{"question_id": "b"}'], "line 2: correct of question 'b' is empty"),
     "part": (['{"id": "b", "correct": 0.5}'], "'b' is 0.5; give true or false"),
@@ -263,49 +270,42 @@ BAD = {
 
 
 @pytest.mark.parametrize(("lines", "message"), BAD.values(), ids=BAD)
-def test_errors_name_the_line_the_value_and_the_fix_in_one_line(lines, message, tmp_path):
-    path = json_lines(tmp_path / "file.txt", lines)
+def test_errors_name_the_line_the_value_and_the_fix_in_one_line(lines, message):
+    path = json_lines("file.txt", lines)
     with pytest.raises(InputError, match=message) as raised:
         load(path)
     assert str(raised.value).startswith(str(path))
     assert "\n" not in str(raised.value)
 
 
-def test_a_table_of_another_kind_is_named_with_its_columns(tmp_path):
-    pd.DataFrame({"x": [1]}).to_parquet(tmp_path / "other.parquet")
+def test_a_table_of_another_kind_is_named_with_its_columns():
+    pd.DataFrame({"x": [1]}).to_parquet("other.parquet")
     with pytest.raises(InputError, match=r"unknown kind of file \(columns x\)"):
-        load(tmp_path / "other.parquet")
+        load("other.parquet")
 
 
-@pytest.mark.parametrize("separator", [";", "\t"])
-def test_a_table_without_commas_is_rejected_with_the_separator_to_use(tmp_path, separator):
-    table = f"question_id{separator}correct\n1{separator}0\n"
-    with pytest.raises(InputError, match="separate the columns by commas"):
-        load(text(tmp_path / "responses.csv", table))
-
-
-def test_texts_are_the_questions_and_the_first_three_responses(tmp_path):
+def test_texts_are_the_questions_and_the_first_three_responses():
     records = [
         record(number, list(texts), kind=kind)
         for kind in ("first", "second")
         for number, texts in ((7, "abcd"), (8, "ab"))
     ]
-    path = json_lines(tmp_path / "log.jsonl", records)
+    path = json_lines("log.jsonl", records)
     texts = load(path, with_texts=True).texts
     assert texts.questions == {"7": "How much?", "8": "How much?"}
     assert texts.responses == {"7": ["a", "b", "c"], "8": ["a", "b"]}
     assert load(path).texts == Texts()
 
 
-def test_samples_of_a_run_have_the_questions_of_their_benchmark(tmp_path):
-    path = tmp_path / "run/llama2/gsm8k/cells/railcap/samples.parquet"
+def test_samples_of_a_run_have_the_questions_of_their_benchmark():
+    path = Path("run/llama2/gsm8k/cells/railcap/samples.parquet")
     run = {"run": "run", "model": "llama2", "variant": "gsm8k", "strategy": "railcap"}
     path.parent.mkdir(parents=True)
     parquet.write(path, samples_table(3, 2), "samples", run)
     assert load(path, with_texts=True).texts.questions == {}
     table = questions_table(3)
     for benchmark, asked in (("gsm8k", "How many?"), ("pq", "Which?")):
-        folder = tmp_path / "run/data" / benchmark
+        folder = Path("run/data") / benchmark
         folder.mkdir(parents=True)
         parquet.write(folder / "questions.parquet", table.assign(question=asked), "questions", {})
     texts = load(path, with_texts=True).texts
@@ -314,11 +314,11 @@ def test_samples_of_a_run_have_the_questions_of_their_benchmark(tmp_path):
 
 
 @pytest.fixture
-def large_files(tmp_path, monkeypatch):
+def large_files(monkeypatch):
     """Two files of responses that are taken for large."""
     monkeypatch.setattr(inputs, "LARGE", 0)
     rows = [{"question_id": "a", "response": f"The answer is {k}", "gold": 2} for k in range(4)]
-    paths = {name: json_lines(tmp_path / name, rows) for name in ("clean", "strategy")}
+    paths = {name: json_lines(name, rows) for name in ("clean", "strategy")}
     yield paths
     assert not active_children()
 
@@ -333,14 +333,14 @@ def test_large_files_are_read_at_once_as_one_after_another(large_files):
         assert replace(loaded[name], counts=None) == replace(expected, counts=None)
 
 
-def test_an_error_in_large_files_names_the_first_that_is_not_valid(large_files, tmp_path):
-    paths = large_files | {name: text(tmp_path / name, "a,b", "1,2") for name in ("bad", "worse")}
+def test_an_error_in_large_files_names_the_first_that_is_not_valid(large_files):
+    paths = large_files | {name: text(name, "a,b", "1,2") for name in ("bad", "worse")}
     with pytest.raises(InputError, match="bad: unknown kind of file"):
         inputs.load_all(paths)
 
 
-def test_a_killed_process_that_read_a_large_file_is_an_error(large_files, tmp_path, monkeypatch):
-    text(tmp_path / "deadly.py", "import os", "def kill(text):", "    os.kill(os.getpid(), 9)")
-    monkeypatch.syspath_prepend(tmp_path)
+def test_a_killed_process_that_read_a_large_file_is_an_error(large_files, monkeypatch):
+    text("deadly.py", "import os", "def kill(text):", "    os.kill(os.getpid(), 9)")
+    monkeypatch.syspath_prepend(Path.cwd())
     with pytest.raises(InputError, match="was killed"):
         inputs.load_all(large_files, extraction="deadly:kill")
