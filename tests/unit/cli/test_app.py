@@ -8,15 +8,12 @@ import typer
 
 from helpers.paths import ROOT
 from zerogap.cli import main
-from zerogap.cli.app import COMMANDS as EXAMPLES
-from zerogap.cli.app import app, repeat_options
+from zerogap.cli.app import COMMANDS, app, repeat_options
 from zerogap.errors import InputError
 
-COMMANDS = ("evaluate", "sample", "score", "compare", "plan", "rehearse", "run", "show")
+EXAMPLES = {command.__name__: example for command, (example, *_) in COMMANDS.items()}
 COLLECT = "zerogap.evaluation.collect"
-DECODING = [
-    "nowhere", "--benchmark", "toy_gsm8k", "--output", "out",
-]  # fmt: skip
+DECODING = ["nowhere", "--benchmark", "toy_gsm8k", "--output", "out"]
 
 
 @pytest.fixture
@@ -30,7 +27,7 @@ def without(monkeypatch):
     return remove
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", EXAMPLES)
 def test_help_has_an_example_and_the_exit_statuses(command, capsys):
     assert main([command, "--help"]) == 0
     text = " ".join(capsys.readouterr().out.split())
@@ -38,11 +35,10 @@ def test_help_has_an_example_and_the_exit_statuses(command, capsys):
     assert "Exit status: 0 success, 2 invalid input (one line)" in text
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_the_example_is_accepted(command, monkeypatch, tmp_path):
+@pytest.mark.parametrize(("command", "example"), EXAMPLES.items())
+def test_the_example_is_accepted(command, example, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.yaml").touch()
-    (example,) = (words for each, (words, *_) in EXAMPLES.items() if each.__name__ == command)
     parser = typer.main.get_command(app).commands[command]
     assert parser.make_context(command, repeat_options(example.split()))
 
@@ -69,8 +65,7 @@ def test_a_missing_package_says_what_to_install(words, module, extra, without, c
 @pytest.mark.parametrize("command", ["sample", "evaluate"])
 def test_the_benchmark_is_checked_before_torch_is_imported(command, without, capsys):
     without(COLLECT)
-    options = ["nowhere", "--benchmark", "nope", "--output", "results"]
-    assert main([command, *options]) == 2
+    assert main([command, "nowhere", "--benchmark", "nope", "--output", "results"]) == 2
     assert capsys.readouterr().err.startswith("error: --benchmark: 'nope' is unknown")
 
 

@@ -53,14 +53,17 @@ def one_row_each(contexts, order):
     )
 
 
-def reference(logits, context, request):
-    """One row's logits under the processor for `transformers`."""
-    if request is None:
-        return logits
-    prompt, generated = context
-    parameters = {name: request[name] for name in ("n", "suppression", "successor")}
-    processor = RailCapLogitsProcessor([request["trajectory"]], len(prompt), **parameters)
-    return processor(torch.tensor([[*prompt, *generated]]).long(), logits[None])[0]
+def random_step(rows, masked):
+    """Logits of rows (context, request), and these under the processor for `transformers`."""
+    logits = torch.randn(len(rows), VOCABULARY)
+    logits[torch.rand_like(logits) < masked] = float("-inf")
+    expected = logits.clone()
+    for row, ((prompt, generated), request) in zip(expected, rows, strict=True):
+        if request is not None:
+            parameters = {name: request[name] for name in ("n", "suppression", "successor")}
+            processor = RailCapLogitsProcessor([request["trajectory"]], len(prompt), **parameters)
+            row[:] = processor(torch.tensor([[*prompt, *generated]]).long(), row[None].clone())[0]
+    return logits, expected
 
 
 tokens = st.lists(st.integers(0, VOCABULARY - 1), max_size=12)
@@ -90,15 +93,8 @@ def test_every_row_on_the_device_equals_the_processor_for_transformers(cases, ma
     processor.apply_staged_writes()
     order = list(range(len(cases)))
     random.shuffle(order)
-    logits = torch.randn(len(order), VOCABULARY)
-    logits[torch.rand_like(logits) < masked] = float("-inf")
-    expected = torch.stack(
-        [
-            reference(row, contexts[slot], cases[slot][-1])
-            for row, slot in zip(logits, order, strict=True)
-        ]
-    )
-    assert torch.equal(processor.apply(logits.clone(), one_row_each(contexts, order)), expected)
+    logits, expected = random_step([(contexts[slot], cases[slot][-1]) for slot in order], masked)
+    assert torch.equal(processor.apply(logits, one_row_each(contexts, order)), expected)
 
 
 def test_rows_of_draft_tokens_see_the_drafts_before_them():
@@ -160,15 +156,8 @@ def vllm(monkeypatch):
 def test_every_row_on_the_host_equals_the_processor_for_transformers(cases, masked, vllm):
     processor = on_host.RailCapProcessor(CONFIG, torch.device("cpu"), is_pin_memory=False)
     processor.update_state([(params(railcap=request), list(t)) for t, request in cases])
-    logits = torch.randn(len(cases), VOCABULARY)
-    logits[torch.rand_like(logits) < masked] = float("-inf")
-    expected = torch.stack(
-        [
-            reference(row, ([], generated), request)
-            for row, (generated, request) in zip(logits, cases, strict=True)
-        ]
-    )
-    assert torch.equal(processor.apply(logits.clone()), expected)
+    logits, expected = random_step([(([], t), request) for t, request in cases], masked)
+    assert torch.equal(processor.apply(logits), expected)
 
 
 SHORT_MODEL = SimpleNamespace(max_model_len=3, get_vocab_size=lambda: 10)
@@ -186,9 +175,8 @@ def test_a_request_without_the_strategy_has_no_arguments():
     assert num_lne_blocks(params(railcap={"trajectory": [1]})) is None
 
 
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
+INVALID = {
+    RailCapArguments.parse: [
         ([1, 2], "railcap: must be an object with trajectory, n, suppression, successor (got [1"),
         ("{", "railcap: is not JSON"),
         ({}, "trajectory must be a list of token ids"),
@@ -198,23 +186,21 @@ def test_a_request_without_the_strategy_has_no_arguments():
         ({"trajectory": [1], "n": 0}, "n must be a whole number of at least 1 (got 0)"),
         ({"trajectory": [1], "m": 4}, "unknown 'm'; it takes trajectory, n, suppression, successo"),
     ],
-)
-def test_invalid_railcap_arguments_are_one_line(value, message):
-    with pytest.raises(ValueError, match=rf"^[^\n]*{re.escape(message)}[^\n]*$"):
-        RailCapArguments.parse(params(railcap=value))
-
-
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
+    num_lne_blocks: [
         ({}, "entropy must be the mean entropy (nats) of the greedy steps"),
         ({"entropy": -0.1}, "a number of at least 0 (got -0.1)"),
         ({"entropy": 0.1, "beta": 0}, "beta must be a positive number (got 0)"),
     ],
+}
+
+
+@pytest.mark.parametrize(
+    ("parse", "value", "message"),
+    [(parse, *case) for parse, cases in INVALID.items() for case in cases],
 )
-def test_invalid_lne_blocking_arguments_are_one_line(value, message):
+def test_invalid_arguments_are_one_line(parse, value, message):
     with pytest.raises(ValueError, match=rf"^[^\n]*{re.escape(message)}[^\n]*$"):
-        num_lne_blocks(params(lne_blocking=value))
+        parse(params(railcap=value, lne_blocking=value))
 
 
 @pytest.mark.parametrize(
