@@ -7,7 +7,7 @@ rows. `FORMATS` says by which columns a format is recognised.
 
 import hashlib
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pandas as pd
@@ -15,7 +15,7 @@ import pandas as pd
 from zerogap.errors import InputError
 from zerogap.scoring.response_file import FLAGS, ResponseFile, describe, is_missing
 
-Row = dict[str, Any]
+Row = dict[Any, Any]
 Converted = tuple[list[tuple[int, Row]], list[str]]
 # What Inspect's scorers write: correct, incorrect, no answer; 1, 1.0 and true are equal.
 INSPECT_MARKS: dict[Any, bool] = {"C": True, "I": False, "N": False, 1: True, 0: False}
@@ -54,7 +54,7 @@ def _lm_eval(file: ResponseFile, choice: str | None) -> Converted:
     With `repeats` a record contains every raw response, but filters and metrics use only one of
     them (or their majority), so the responses are scored here instead.
     """
-    records = list(_records(file))
+    records = _records(file)
     responses = [_responses(file, k, record["resps"]) for k, record in records]
     repeated = any(len(texts) > 1 for texts in responses)
     filters, notes = _filters(file, records)
@@ -132,8 +132,8 @@ def _metric(file: ResponseFile, k: int, record: Row) -> str:
     if not isinstance(listed, list) or not all(isinstance(name, str) for name in listed):
         raise file.error(k, f"metrics is {describe(listed)}; give a list of names")
     names = [name for name in listed if name in known]
-    preferred = [name for name in LM_EVAL_METRICS if name in names] or names
-    if len(preferred) == 1 or (preferred and preferred[0] in LM_EVAL_METRICS):
+    preferred = [name for name in LM_EVAL_METRICS if name in names][:1] or names
+    if len(preferred) == 1:
         return str(preferred[0])
     raise file.error(
         k,
@@ -144,7 +144,7 @@ def _metric(file: ResponseFile, k: int, record: Row) -> str:
 
 def _inspect(file: ResponseFile, choice: str | None) -> Converted:
     """One sample per question and epoch."""
-    records = list(_records(file))
+    records = _records(file)
     scores = [_part(sample, "scores") for _, sample in records]
     scorer, others = _chosen(file, itertools.chain(*scores), choice)
     rows: list[tuple[int, Row]] = []
@@ -179,7 +179,7 @@ def _inspect(file: ResponseFile, choice: str | None) -> Converted:
 
 def _every_eval_ever(file: ResponseFile, choice: str | None) -> Converted:
     """One record per response, or several responses in a record, which are scored here."""
-    records = list(_records(file))
+    records = _records(file)
     names = [str(r.get("evaluation_result_id") or r.get("evaluation_name")) for _, r in records]
     chosen, others = _chosen(file, names, choice)
     records = [record for record, name in zip(records, names, strict=True) if name == chosen]
@@ -235,11 +235,9 @@ def _nested(file: ResponseFile, _: str | None) -> Converted:
     return rows, []
 
 
-def _records(file: ResponseFile) -> Iterator[tuple[int, Row]]:
+def _records(file: ResponseFile) -> list[tuple[int, Row]]:
     """Position and values of each record."""
-    columns = [str(name) for name in file.rows]
-    for k, *values in file.rows.itertuples(name=None):
-        yield k, dict(zip(columns, values, strict=True))
+    return list(enumerate(file.rows.to_dict("records")))
 
 
 def _chosen(file: ResponseFile, names: Iterable[str], choice: str | None) -> tuple[str, str]:
