@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 import typer
 
 from zerogap.cli import output
-from zerogap.cli.options import RULES, option
+from zerogap.cli.options import RULES, File, option
 from zerogap.errors import needed_packages
 
 if TYPE_CHECKING:
@@ -45,10 +45,7 @@ def _options(
     ],
     benchmark: Annotated[str, option("NAME|FILE", BENCHMARK)],
     output: Annotated[
-        Path | None,
-        option(
-            "DIR", "Folder of all files; default: MODEL-BENCHMARK.", "--output", file_okay=False
-        ),
+        File, option("DIR", "Folder of all files; default: MODEL-BENCHMARK.", file_okay=False)
     ] = None,
     strategies: Annotated[list[str] | None, option("NAME...", STRATEGIES)] = None,
     num_samples: Annotated[int, option("N", "Responses per question.")] = 50,
@@ -66,10 +63,10 @@ def _options(
     dtype: Annotated[Literal["auto", "float32", "bfloat16", "float16"], option("", DTYPE)] = "auto",
     seed: Annotated[int, option("N", "Seed of the questions and of the draws.")] = 0,
     base_model: Annotated[
-        Path | None, option("FOLDER", "The base model, for shortcut.", exists=True)
+        File, option("FOLDER", "The base model, for shortcut.", exists=True)
     ] = None,
     neurons: Annotated[
-        Path | None, option("FILE", "The model's neurons.parquet, for shortcut.", exists=True)
+        File, option("FILE", "The model's neurons.parquet, for shortcut.", exists=True)
     ] = None,
     controls: Annotated[str | None, option("FILE|KIND", CONTROLS)] = None,
     reference: Annotated[list[str] | None, option("MODEL", REFERENCE)] = None,
@@ -103,7 +100,7 @@ def _collect(
     num_questions: int | None,
     extraction: str | None,
     seed: int,
-    output: Path | None,
+    output: File,
     controls: str | None = "none",
     reference: list[str] | None = None,
     at_most: int | None = None,

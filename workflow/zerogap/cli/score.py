@@ -61,7 +61,7 @@ def score(
     ] = None,
     plot: Annotated[File, option("FILE", "Plot the gaps by stratum, .png, .svg or .pdf.")] = None,
     html: Annotated[
-        File, option("FILE", "Write a page with tables, plots and every question, .html.", "--html")
+        File, option("FILE", "Write a page with tables, plots and every question, .html.")
     ] = None,
     record: Annotated[
         File, option("FILE", "Write the table as a record of Every Eval Ever, .json.")

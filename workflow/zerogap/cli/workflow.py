@@ -14,32 +14,21 @@ from typing import Annotated
 import typer
 
 from zerogap.cli import output
-from zerogap.cli.options import Config, option
+from zerogap.cli.options import Config, File, option
 from zerogap.cli.output import Format
 from zerogap.errors import InputError, needed_packages
 
 NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?(?:e[+-]?[0-9]+)?")
 MIN_RATE = 0.001  # tokens per second
+RATE = "Tokens per second of training, sampling, greedy, search or prefill on one device."
+FROM_RUN = "Take the rates from a finished run, results/RUN, of the same models."
 
 
 @needed_packages("data,workflow")
 def plan(
     config: Config = None,
-    rate: Annotated[
-        list[str] | None,
-        option(
-            "[MODEL.]KIND=TOKENS...",
-            "Tokens per second of training, sampling, greedy, search or prefill on one device.",
-        ),
-    ] = None,
-    from_run: Annotated[
-        Path | None,
-        option(
-            "FOLDER",
-            "Take the rates from a finished run, results/RUN, of the same models.",
-            "--from",
-        ),
-    ] = None,
+    rate: Annotated[list[str] | None, option("[MODEL.]KIND=TOKENS...", RATE)] = None,
+    from_run: Annotated[File, option("FOLDER", FROM_RUN, "--from")] = None,
     gpu: Annotated[str, option("NAME", "GPU of the assumed rates.")] = "a100-80gb",
     output_format: Format = "table",
 ) -> None:
