@@ -98,10 +98,8 @@ def load(
         with_texts: Whether to keep some texts.
 
     Raises:
-        InputError: The file is missing, empty, malformed or of unknown kind; a question or response
-            is duplicated; correctness is missing or not 0/1; a gold answer is not accepted by the
-            rule or changes within a question; counts are not valid; a run's file was made for
-            another place of the run. The message names file and line.
+        InputError: The file or a value is not valid, or a run's file was made for another place of
+            the run; names file and line.
     """
     path = Path(path)
     grader = Grader(extraction_rule(extraction), list_disagreements=list_disagreements)

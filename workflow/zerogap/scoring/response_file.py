@@ -265,26 +265,21 @@ def _read_csv(path: Path, text: str) -> tuple[pd.DataFrame, list[int]]:
     # with line breaks.
     csv.field_size_limit(2**31 - 1)  # a response may be longer than the default limit
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    header: list[str] = []
-    rows: list[list[str]] = []
-    numbers: list[int] = []
     try:
-        for cells in filter(any, reader):
-            place = f"{path}, line {reader.line_num}"
-            if not header:
-                header = [cell.strip() for cell in cells]
-                if duplicates := [name for name in header if header.count(name) > 1]:
-                    raise InputError(f"{place}: duplicate column: {duplicates[0]}; rename it")
-                continue
-            if len(cells) != len(header):
-                raise InputError(
-                    f"{place}: {len(cells)} cells under {len(header)} column names; quote texts "
-                    "that contain a comma"
-                )
-            rows.append(cells)
-            numbers.append(reader.line_num)
+        lines = [(reader.line_num, cells) for cells in reader if any(cells)]
     except csv.Error as error:
         raise InputError(
             f"{path}, line {reader.line_num}: invalid CSV: {error}; fix the quotation marks"
         ) from error
-    return pd.DataFrame(rows, columns=header, dtype=object), numbers
+    (first, names), *rows = lines or [(1, [])]
+    header = [name.strip() for name in names]
+    if duplicates := [name for name in header if header.count(name) > 1]:
+        raise InputError(f"{path}, line {first}: duplicate column: {duplicates[0]}; rename it")
+    for number, cells in rows:
+        if len(cells) != len(header):
+            raise InputError(
+                f"{path}, line {number}: {len(cells)} cells under {len(header)} column names; "
+                "quote texts that contain a comma"
+            )
+    table = pd.DataFrame([cells for _, cells in rows], columns=header, dtype=object)
+    return table, [number for number, _ in rows]
