@@ -1,6 +1,7 @@
 """Print tables: in the terminal with rich, or as Markdown, CSV, LaTeX and JSON."""
 
 import json
+import math
 import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -31,12 +32,9 @@ def print_json(value: Mapping[str, Any]) -> None:
     print(json.dumps(value, indent=1, ensure_ascii=False))
 
 
-def records(table: "pd.DataFrame") -> list[dict[str, Any]]:
+def records(table: "pd.DataFrame") -> list[dict[Any, Any]]:
     """The rows of a table for JSON, with null for NaN."""
-    return [
-        {str(name): None if value != value else value for name, value in row.items()}
-        for row in table.to_dict("records")
-    ]
+    return table.astype(object).replace({math.nan: None}).to_dict("records")
 
 
 def print_table(table: "Table", output_format: OutputFormat) -> None:
