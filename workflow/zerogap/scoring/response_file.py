@@ -73,7 +73,7 @@ class ResponseFile:
         return InputError(f"{self.place(row)}: {message}")
 
     def question_ids(self, column: str = "question_id") -> "pd.Series[str]":
-        """The ids of the questions, as text; InputError if one is no text or whole number."""
+        """The ids as text; InputError if one is neither a text nor a whole number."""
         ids = self.rows[column].map(_question_id)
         for row in np.flatnonzero(ids == ""):
             value = describe(self.rows[column][row])
