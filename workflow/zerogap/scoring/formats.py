@@ -25,18 +25,18 @@ QUESTION_IDS = ("id", "question_id")  # of one of several responses, they are it
 INVALID = "[invalid]"  # what lm_eval's filters give where they find nothing
 
 
-def convert(file: ResponseFile, choice: str | None) -> tuple[ResponseFile, str, list[str]]:
+def convert(file: ResponseFile, choice: str | None) -> tuple[ResponseFile, bool, list[str]]:
     """Bring a log of another tool into the form of other files.
 
     Returns:
-        The file, the name of its format ("" if it has the form already), and notes.
+        The file, whether a choice has an effect, and notes.
 
     Raises:
         InputError: a record is not valid, or has no such marks.
     """
     if {"n_correct", "n_samples"} <= set(file.rows):  # counts, whatever else there is
-        return file, "", []
-    for name, (columns, read) in FORMATS.items():
+        return file, False, []
+    for columns, read, has_choice in FORMATS:
         if columns <= set(file.rows):
             converted, notes = read(file, choice)
             numbers = [file.numbers[record] for record, _ in converted]
@@ -44,8 +44,8 @@ def convert(file: ResponseFile, choice: str | None) -> tuple[ResponseFile, str, 
             if "responses" in rows:
                 rows = rows.explode("responses").rename(columns={"responses": "response"})
             numbers, rows = rows.index.tolist(), rows.reset_index(drop=True)
-            return ResponseFile(file.path, rows, numbers, file.unit), name, notes
-    return file, "", []
+            return ResponseFile(file.path, rows, numbers, file.unit), has_choice, notes
+    return file, False, []
 
 
 def _lm_eval(file: ResponseFile, choice: str | None) -> Converted:
@@ -271,12 +271,11 @@ def _only(value: Any) -> Any:
     return value[0] if len(value) == 1 else str(value)
 
 
-LM_EVAL, INSPECT, EVERY_EVAL_EVER = "lm_eval sample log", "Inspect log", "Every Eval Ever file"
-WITH_FILTERS = (LM_EVAL, INSPECT, EVERY_EVAL_EVER)  # formats in which a choice has an effect
-FORMATS: dict[str, tuple[set[str], Callable[[ResponseFile, str | None], Converted]]] = {
-    LM_EVAL: ({"doc_id", "target", "resps"}, _lm_eval),
-    INSPECT: ({"id", "epoch", "scores"}, _inspect),
-    EVERY_EVAL_EVER: ({"sample_id", "evaluation", "evaluation_name"}, _every_eval_ever),
-    "lighteval details": ({"doc", "model_response"}, _lighteval),
-    "list of responses": ({"responses"}, _nested),
-}
+# Columns that a log of the format has, its reader, and whether a choice has an effect.
+FORMATS: tuple[tuple[set[str], Callable[[ResponseFile, str | None], Converted], bool], ...] = (
+    ({"doc_id", "target", "resps"}, _lm_eval, True),
+    ({"id", "epoch", "scores"}, _inspect, True),
+    ({"sample_id", "evaluation", "evaluation_name"}, _every_eval_ever, True),
+    ({"doc", "model_response"}, _lighteval, False),
+    ({"responses"}, _nested, False),
+)

@@ -25,7 +25,7 @@ from zerogap.data.extraction import extraction_rule
 from zerogap.errors import InputError
 from zerogap.io import parquet
 from zerogap.io.text_files import read_text
-from zerogap.scoring.formats import WITH_FILTERS, convert
+from zerogap.scoring.formats import convert
 from zerogap.scoring.grader import Grader, count_note
 from zerogap.scoring.log_files import one_log
 from zerogap.scoring.response_file import ResponseFile, is_missing, read, shorten, unknown_kind
@@ -63,7 +63,7 @@ class Loaded:
 
     Attributes:
         counts: One row per question, in the order of the file.
-        kind: What kind of file it is.
+        has_filters: Whether it is a log of which one filter or scorer was read.
         notes: What its reader should know.
         disagreements: As of `Grader`.
         made_by: The provenance of a file of this project.
@@ -72,7 +72,7 @@ class Loaded:
 
     path: Path
     counts: pd.DataFrame
-    kind: str
+    has_filters: bool = False
     notes: tuple[str, ...] = ()
     disagreements: tuple[dict[str, Any], ...] | None = None
     made_by: dict[str, Any] = field(default_factory=dict)
@@ -105,17 +105,17 @@ def load(
     grader = Grader(extraction_rule(extraction), list_disagreements=list_disagreements)
     file = read(path, COLUMNS)
     made_by = _provenance(file)
-    file, log_format, notes_on_format = convert(file, filter_name)
+    file, has_filters, notes_on_format = convert(file, filter_name)
     # Where a file has both names, the alias is another column.
     aliases = {alias: name for alias, name in ALIASES.items() if name not in file.rows}
     file = replace(file, rows=file.rows.rename(columns=aliases))
-    for kind, (columns, read_kind) in KINDS.items():
+    for columns, read_kind in KINDS:
         if set(file.rows) >= columns:
             counts, notes = read_kind(file, grader)
             return Loaded(
                 path,
                 counts,
-                log_format or kind,
+                has_filters,
                 tuple(f"{file.path}: {note}" for note in (*notes_on_format, *notes)),
                 grader.disagreements,
                 made_by,
@@ -148,7 +148,7 @@ def load_all(
         loaded = _in_processes(read_one, paths.values(), processes)
     else:
         loaded = [read_one(path) for path in paths.values()]
-    if filter_name and all(file.kind not in WITH_FILTERS for file in loaded):
+    if filter_name and not any(file.has_filters for file in loaded):
         raise InputError("--filter: no file is a log with several filters; omit the option")
     if extraction != DEFAULT_RULE and all(file.disagreements is None for file in loaded):
         raise InputError(f"--extraction: {ALL_MARKED}")
@@ -251,12 +251,12 @@ def _note_on_dropped(num_responses: int, kept: pd.DataFrame) -> list[str]:
     return [f"{number} responses were dropped by the strategy"] if number else []
 
 
-# Kind → the columns that a file of it has, and its reader.
-KINDS: dict[str, tuple[set[str], Callable[[ResponseFile, Grader], Counts]]] = {
-    "counts per question": ({"question_id", "n_correct", "n_samples"}, _read_counts),
-    "correctness of each response": ({"question_id", "correct"}, _read_marks),
-    "responses with gold answers": ({"question_id", "response", "gold"}, _read_responses),
-}
+# The columns that a kind of file has, and its reader.
+KINDS: tuple[tuple[set[str], Callable[[ResponseFile, Grader], Counts]], ...] = (
+    ({"question_id", "n_correct", "n_samples"}, _read_counts),
+    ({"question_id", "correct"}, _read_marks),
+    ({"question_id", "response", "gold"}, _read_responses),
+)
 
 
 def _count(

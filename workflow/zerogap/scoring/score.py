@@ -136,13 +136,11 @@ def summary(metrics: pd.DataFrame, aligned: Aligned) -> pd.DataFrame:
     ends = values.reindex(pd.MultiIndex.from_frame(simultaneous)).reset_index(drop=True)
     excludes_zero = ((ends["ci_low"] > 0) | (ends["ci_high"] < 0)).to_numpy()
     unit = unit_column(aligned.clean)
-    n_questions, n_units = (
-        table["subset"].map(_subset_sizes(aligned.clean, each)) for each in ("question_id", unit)
-    )
+    n_units = table["subset"].map(_subset_sizes(aligned.clean, unit))
     tables = (aligned.clean, *aligned.strategies.values())
     several_responses = all(each["n_samples"].max() != 1 for each in tables)
     return table.assign(
-        n_questions=n_questions,
+        n_questions=table["subset"].map(_subset_sizes(aligned.clean, "question_id")),
         label=metric.map(labels),
         units=UNITS[unit],
         significant=metric.str.contains("_vs_")
