@@ -49,7 +49,7 @@ def test_most_questions_may_have_no_responses_left():
     filtered.counts.loc[1:, "n_samples"] = 0
     result = compare(plain, filtered, 0.95)
     assert result.difference[0] == pytest.approx(-1 / 3)
-    assert result.n_questions_needed(0.1, 0.8, 0.95, result.n_samples) > 0
+    assert result.n_questions_needed(0.1, 0.95, result.n_samples) > 0
     assert compare(filtered, plain, 0.95).difference[0] == pytest.approx(1 / 3)
 
 
@@ -86,7 +86,7 @@ def test_clusters_are_drawn_and_counted_as_what_is_needed():
     clusters = [f"c{k}" for k in range(40)] * 10
     copied = pair(np.tile(first, 10), np.tile(second, 10), 1000, cluster=clusters)
     assert copied.difference == pytest.approx(alone.difference)
-    needed = [each.n_questions_needed(0.05, 0.8, 0.95, 1000) for each in (alone, copied)]
+    needed = [each.n_questions_needed(0.05, 0.95, 1000) for each in (alone, copied)]
     assert needed[1] == pytest.approx(10 * needed[0], rel=0.05)
     assert (alone.units, copied.units) == ("questions", "clusters of questions")
     assert "McNemar's test takes the questions of a cluster" in copied.notes[-1]
@@ -103,7 +103,7 @@ def test_what_is_needed_is_what_shows_a_difference():
         return rng.binomial(m, p), rng.binomial(m, q)
 
     result = pair(*draw(n), m)
-    needed = result.n_questions_needed(true_difference, 0.8, 0.95, m)
+    needed = result.n_questions_needed(true_difference, 0.95, m)
     found = 0
     for _ in range(1000):
         first, second = draw(needed)
@@ -111,7 +111,7 @@ def test_what_is_needed_is_what_shows_a_difference():
         error = differences.std(ddof=1) / np.sqrt(needed)
         found += abs(differences.mean()) > 1.96 * error
     assert 0.76 < found / 1000 < 0.84
-    assert result.n_questions_needed(true_difference, 0.8, 0.95, 1) > 2 * needed
+    assert result.n_questions_needed(true_difference, 0.95, 1) > 2 * needed
 
 
 def test_the_command_prints_difference_change_and_needs(capsys):

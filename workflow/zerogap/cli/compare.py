@@ -10,8 +10,6 @@ from zerogap.cli.options import ConfidenceLevel, Extraction, Filter, option
 from zerogap.cli.output import Format, print_json, print_note, print_table
 from zerogap.errors import InputError
 
-POWER = 0.8
-
 
 def compare(
     first: Annotated[Path, typer.Argument(metavar="A", help="Responses of one model.")],
@@ -40,13 +38,13 @@ def compare(
     for note in result.notes:
         print_note(note)
     needed = " or ".join(
-        f"{result.n_questions_needed(difference, POWER, confidence_level, m):,} questions with "
+        f"{result.n_questions_needed(difference, confidence_level, m):,} questions with "
         f"{m} response{'s' * (m > 1)} each"
         for m in sorted({1, result.n_samples}, reverse=True)
     )
     if not result.spread + result.noise:
         needed = "not known, since no question and no response differs"
-    needed = f"To see a difference of {difference:g} with {POWER:.0%} power: {needed}."
+    needed = f"To see a difference of {difference:g} with {comparison.POWER:.0%} power: {needed}."
     if output_format == "json":
         print_json({**dataclasses.asdict(result), "needed": needed})
         return

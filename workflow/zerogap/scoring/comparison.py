@@ -13,6 +13,7 @@ from zerogap.scoring.inputs import Loaded
 from zerogap.scoring.score import MIN_QUESTIONS, UNITS, align, notes_on_files, unit_column
 
 SOLVED = 0.5  # a question counts as solved from this solve probability on
+POWER = 0.8  # of the number of questions needed
 N_RESAMPLES = 2000
 INDEPENDENT = "McNemar's test takes the questions of a cluster as independent; trust the interval"
 
@@ -46,15 +47,13 @@ class Paired:
     noise: float
     notes: tuple[str, ...]
 
-    def n_questions_needed(
-        self, difference: float, power: float, confidence_level: float, n_samples: int
-    ) -> int:
-        """How many questions like these show a difference with the given power.
+    def n_questions_needed(self, difference: float, confidence_level: float, n_samples: int) -> int:
+        """How many questions like these show a difference with a power of `POWER`.
 
         It cannot be estimated, and is 2, where `spread` and `noise` are 0.
         """
         normal = NormalDist()
-        quantiles = normal.inv_cdf((1 + confidence_level) / 2) + normal.inv_cdf(power)
+        quantiles = normal.inv_cdf((1 + confidence_level) / 2) + normal.inv_cdf(POWER)
         variance = self.spread + self.noise / n_samples
         return max(2, math.ceil(variance * (quantiles / difference) ** 2))
 
