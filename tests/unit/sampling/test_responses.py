@@ -102,5 +102,6 @@ def test_every_value_that_changes_a_response_reaches_the_decoding_loop():
 
 
 def test_a_table_records_everything_but_the_batch_size():
-    assert recorded(SAMPLING) | {"batch_size": 5} == SAMPLING
-    assert "batch_size" not in recorded(SAMPLING)
+    table = recorded(SAMPLING, BENCHMARK, {"run": "mine"}, seed=3)
+    values = {name: value for name, value in SAMPLING.items() if name != "batch_size"}
+    assert table == {"run": "mine", **BENCHMARK, "sampling": values, "seed": 3}

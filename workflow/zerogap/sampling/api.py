@@ -114,8 +114,9 @@ def sample(
         if keep := intervention.filter_responses:
             table = filter_samples(table, greedy, keep)
         if target:
-            names = {"strategy": repr(strategy), "model": model.name_or_path}
-            made_by = provenance(sampling=vars(sampling), **names)
+            made_by = provenance(
+                sampling=vars(sampling), strategy=repr(strategy), model=model.name_or_path
+            )
             if keep and inputs.questions.gold.notna().all():  # questions without responses count
                 counts = solve_counts(table, inputs.questions.assign(leaked=False))
                 parquet.write(target, counts, "counts", made_by)
@@ -130,12 +131,12 @@ def sample(
 def _decoder_of(model: PreTrainedModel) -> Iterator[Decoder]:
     """A decoder of the model, which then has its own attention and mode again."""
     attention, is_training = model.config._attn_implementation, model.training
+    decoder = None
     try:
         decoder = loading.decoder(model)
-        try:
-            yield decoder
-        finally:
-            decoder.reserve(None)  # on a GPU it has reserved most of the memory
+        yield decoder
     finally:
+        if decoder:
+            decoder.reserve(None)  # on a GPU it has reserved most of the memory
         model.set_attn_implementation(attention)
         model.train(is_training)

@@ -103,11 +103,7 @@ def sampling_params(*, stop: Any, **values: Any) -> SamplingParams:
 
 
 def check_model(model: Any, tokenizer: Any) -> None:
-    """Check that these are a causal language model with weights, and a tokenizer.
-
-    Raises:
-        InputError: they are not.
-    """
+    """Raise InputError if these are not a causal language model with weights, and a tokenizer."""
     generates = isinstance(model, torch.nn.Module) and getattr(model, "can_generate", bool)()
     if not generates or model.config.is_encoder_decoder:
         raise InputError(
@@ -124,24 +120,15 @@ def check_model(model: Any, tokenizer: Any) -> None:
 
 
 def checked_strategy(strategy: Any) -> Strategy:
-    """The strategy.
-
-    Raises:
-        InputError: it is none, or is a class.
-    """
-    prepare = getattr(strategy, "prepare", None)
-    is_strategy = callable(prepare) and not isinstance(strategy, type)
-    with contextlib.suppress(ValueError):  # a signature that Python does not know
-        try:
-            inspect.signature(cast(Any, prepare)).bind(None)
-        except TypeError:
-            is_strategy = False
-    if not is_strategy:
-        raise InputError(
-            "strategy: must be a strategy with a method prepare(context), such as RailCap(n=4), "
-            f"not {_shown(strategy)}"
-        )
-    return cast(Strategy, strategy)
+    """The strategy; InputError if it is none, or is a class."""
+    with contextlib.suppress(AttributeError, TypeError, ValueError):
+        inspect.signature(strategy.prepare).bind(None)
+        if not isinstance(strategy, type):
+            return cast(Strategy, strategy)
+    raise InputError(
+        "strategy: must be a strategy with a method prepare(context), such as RailCap(n=4), "
+        f"not {_shown(strategy)}"
+    )
 
 
 def paths(
@@ -237,20 +224,15 @@ def _gold_answer(name: str, answer: Any, rule: ExtractionRule) -> str | None:
     if answer is None:
         return None
     try:
-        text = answer if isinstance(answer, str) else _text_of_number(answer)
+        if not isinstance(answer, str):
+            _number(answer)
+        return rule.parse_gold(str(answer))
+    except InputError as error:
+        raise InputError(f"gold: the answer to '{name}': {error}") from error
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(
             f"gold: the answer to '{name}' must be a text or a finite number (got {_shown(answer)})"
         ) from error
-    try:
-        return rule.parse_gold(text)
-    except InputError as error:
-        raise InputError(f"gold: the answer to '{name}': {error}") from error
-
-
-def _text_of_number(value: Any) -> str:
-    _number(value)
-    return str(value)
 
 
 def _by_id(values: Any, argument: str, remedy: str) -> dict[Any, Any]:

@@ -29,13 +29,10 @@ SAMPLES_PER_CHUNK = 5_000
 
 @dataclass(frozen=True)
 class EngineSampler:
-    """Responses from our own engine.
+    """Responses from our own engine, which computes what all prompts begin with once.
 
-    Attributes:
-        decoder: the model to sample from, wrapped by the strategy if it wraps.
-        inputs: what is asked. What all prompts begin with is computed once.
-        sampling: how to draw.
-        edit_logits: the strategy's change to a step's logits.
+    The decoder is wrapped by the strategy if it wraps; `edit_logits` is the strategy's change to a
+    step's logits.
     """
 
     decoder: Decoder
@@ -55,11 +52,7 @@ class EngineSampler:
         return self.sampling.batch_size
 
     def draw(self, indices: Sequence[int], batch_size: int) -> Iterator[tuple[int, list[Response]]]:
-        """Yield the index of each of some prompts and its responses, in any order.
-
-        Raises:
-            InputError: see :func:`zerogap.engine.sampler.sample`.
-        """
+        """Yield the index of each of some prompts and its responses, in any order."""
         prompts, tokenizer = self.inputs.prompts, self.inputs.tokenizer
         sampling = dataclasses.replace(self.sampling, batch_size=batch_size)
         return sample(self.decoder, prompts, tokenizer, sampling, self.edit_logits, indices)
@@ -91,9 +84,6 @@ def sample_questions(
             least those to one question; None for `SAMPLES_PER_CHUNK`. Fewer make sampling slower,
             since each chunk starts and ends with a small batch.
         label: what is sampled, shown in front of the progress bar.
-
-    Returns:
-        The table, by question and sample id.
 
     Raises:
         InputError: see :func:`zerogap.engine.sampler.sample`; or the responses to one question

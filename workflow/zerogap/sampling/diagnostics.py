@@ -65,10 +65,8 @@ def rank_clean_tokens(
             for step, (token, rank) in enumerate(zip(tokens, ranks, strict=True), start=1)
         ]
     table = pd.DataFrame(rows, columns=parquet.CONTRACTS["ranks"].names)
-    made_by = provenance(
-        **metadata, **benchmark, sampling=recorded(sampling), steps=steps, **engine_identity(net)
-    )
-    parquet.write(output, table, "ranks", made_by)
+    parameters = recorded(sampling, benchmark, metadata, steps=steps, **engine_identity(net))
+    parquet.write(output, table, "ranks", provenance(**parameters))
     num_different = int((table["rank"] > 1).sum())
     print(f"the two models disagree at {num_different} of {len(table)} steps")
 
@@ -93,32 +91,25 @@ def measure_recovery(
     inputs = JobInputs.read(model, questions, exemplars, sampling, benchmark)
     context = inputs.context(parquet.read_of_run(greedy, "greedy"))
     kind = token_kinds(inputs.tokenizer.decode, inputs.end_tokens)
-    rows, prompts = [], []
+    rows, prompts, trajectories = [], [], []
     for prompt, gold, trajectory in zip(
         inputs.prompts, inputs.questions.gold, context.trajectories, strict=True
     ):
-        question_id = prompt.question_id
-        steps = forced_steps(question_id, len(trajectory), sampling["num_samples"], seed)
-        for sample_id, step in enumerate(steps):
-            rows.append((question_id, sample_id, step, kind(trajectory[step]), trajectory, gold))
-            prompts.append(Prompt(f"{question_id}/{sample_id}", prompt.token_ids))
-    columns = ["question_id", "sample_id", "step", "kind", "trajectory", "gold"]
-    table = pd.DataFrame(rows, columns=columns)
+        name = prompt.question_id
+        steps = forced_steps(name, len(trajectory), sampling["num_samples"], seed)
+        rows += [(name, k, step, kind(trajectory[step]), gold) for k, step in enumerate(steps)]
+        prompts += [Prompt(f"{name}/{k}", prompt.token_ids) for k in range(len(steps))]
+        trajectories += [trajectory] * len(steps)
+    table = pd.DataFrame(rows, columns=["question_id", "sample_id", "step", "kind", "gold"])
     # One prompt per response, since each has an edit of its own.
     draws = {"seed": seed, "stream": RECOVERY_STREAM}
     sampler = EngineSampler(
         loading.decoder(loading.load(model, sampling["dtype"])),
         dataclasses.replace(inputs, questions=table, prompts=prompts),
         decoding_params({**sampling, "num_samples": 1}, benchmark, **draws),
-        force_runner_up(list(table.trajectory), list(table.step)),
+        force_runner_up(trajectories, list(table.step)),
     )
-    parameters = {
-        **metadata,
-        **benchmark,
-        "sampling": recorded(sampling),
-        **draws,
-        **sampler.identity,
-    }
+    parameters = recorded(sampling, benchmark, metadata, **draws, **sampler.identity)
     settings = job_settings(inputs, context, **parameters, models=[folder_digest(model)])
     with resumable_parts(output, settings) as journal:
         drawn = ["token_ids", "text", "correct"]
@@ -134,11 +125,6 @@ def token_ranks(
 
     A token has rank 1 + the number of tokens with a larger logit. Rank 1 is the model's own greedy
     choice; rank 2 is its runner-up.
-
-    Args:
-        model: the model that ranks, in the paper the contaminated one.
-        prompt_ids: the prompt.
-        response_ids: the response to rank, in the paper the clean model's greedy trajectory.
     """
     logits = _step_logits(model, prompt_ids, response_ids)
     token_logits = logits.gather(1, torch.tensor(response_ids, device=logits.device)[:, None])
@@ -148,13 +134,7 @@ def token_ranks(
 def step_entropies(
     model: PreTrainedModel, prompt_ids: list[int], response_ids: list[int]
 ) -> list[float]:
-    """Return the entropy (nats) of the distribution that each response token is drawn from.
-
-    Args:
-        model: the model.
-        prompt_ids: the prompt.
-        response_ids: the response.
-    """
+    """Return the entropy (nats) of the distribution that each response token is drawn from."""
     return cast(list[float], entropy(_step_logits(model, prompt_ids, response_ids)).tolist())
 
 
@@ -182,23 +162,17 @@ def _step_logits(model: PreTrainedModel, prompt_ids: list[int], response_ids: li
 def forced_steps(question_id: str, length: int, num_samples: int, seed: int) -> list[int]:
     """Return one step in [0, length) per response, uniform and independent.
 
-    Args:
-        question_id: the question.
-        length: number of tokens of its greedy trajectory, the end token included.
-        num_samples: responses to the question.
-        seed: seed of the run.
+    `length` is that of the question's greedy trajectory, the end token included.
     """
     numbers = uniforms(seed, "recovery-steps", question_id, range(num_samples), 1)[:, 0]
     return [int(number * length) for number in numbers]
 
 
 def force_runner_up(trajectories: Sequence[Sequence[int]], steps: Sequence[int]) -> Edit:
-    """Return the edit that follows each trajectory and leaves it at one step.
+    """Return the edit that follows each prompt's trajectory and leaves it at one step.
 
-    Args:
-        trajectories: the greedy trajectory of each prompt, the end token included.
-        steps: the step of each prompt, counted from 0, at which the runner-up, the most likely
-            token other than the trajectory's, is forced. Later steps are left alone.
+    At that step, counted from 0, the runner-up is forced: the most likely token other than the
+    trajectory's. Later steps are left alone.
     """
     tokens = torch.nn.utils.rnn.pad_sequence(
         [torch.tensor(trajectory) for trajectory in trajectories], batch_first=True

@@ -3,6 +3,7 @@
 import functools
 import importlib.metadata
 import inspect
+import itertools
 import json
 from collections.abc import Set
 from concurrent.futures import ThreadPoolExecutor
@@ -55,10 +56,7 @@ def task_identity(inputs: JobInputs) -> dict[str, Any]:
 def job_settings(inputs: JobInputs, context: Context, **others: Any) -> dict[str, Any]:
     """Everything a job's results depend on: a job with other settings does not resume it.
 
-    Args:
-        inputs: what a model is asked.
-        context: what the strategy may know.
-        **others: the model, the strategy, and the values that the tables record.
+    `others` are the model, the strategy, and the values that the tables record.
     """
     return {
         **others,
@@ -81,10 +79,12 @@ def call_identity(
     Raises:
         InputError: see :func:`model_identity` and :func:`strategy_identity`.
     """
+    rules = tokenizer.backend_tokenizer.to_str() if tokenizer.is_fast else tokenizer.get_vocab()
+    special = {name: str(token) for name, token in tokenizer.special_tokens_map.items()}
     return {
         "strategy": strategy_identity(strategy),
         "sampling": {**vars(sampling), "batch_size": None},
-        "tokenizer": tokenizer_identity(tokenizer),
+        "tokenizer": {"rules": value_digest(rules), "special_tokens": special},
         "model": model_identity(model),
     }
 
@@ -129,13 +129,13 @@ def _probed_logits(model: PreTrainedModel) -> Tensor:
 
 def _check_unchanged_methods(model: PreTrainedModel) -> None:
     for name, module in model.named_modules():
-        hooks = [*module._forward_pre_hooks.values(), *module._forward_hooks.values()]
-        methods = [
+        replaced = [
             value
             for key, value in vars(module).items()
             if callable(value) and callable(getattr(type(module), key, None))
         ]
-        for function in [*hooks, *methods]:
+        hooks = module._forward_pre_hooks.values(), module._forward_hooks.values()
+        for function in itertools.chain(replaced, *hooks):
             if _package(function) not in _LIBRARIES:
                 owner, change = name or "the model", getattr(function, "__qualname__", function)
                 raise InputError(
@@ -151,17 +151,6 @@ def _package(function: Any) -> str:
     code = getattr(function, "__func__", function)
     module = getattr(code, "__globals__", {}).get("__name__") or type(code).__module__
     return str(module).partition(".")[0]
-
-
-def tokenizer_identity(tokenizer: PreTrainedTokenizerBase) -> dict[str, Any]:
-    """Digests of a tokenizer's rules, and its special tokens."""
-    rules = tokenizer.backend_tokenizer.to_str() if tokenizer.is_fast else tokenizer.get_vocab()
-    return {
-        "rules": value_digest(rules),
-        "special_tokens": {
-            name: str(token) for name, token in tokenizer.special_tokens_map.items()
-        },
-    }
 
 
 def strategy_identity(strategy: object) -> Any:

@@ -57,9 +57,8 @@ def decode_greedy(
     """Write the `greedy` table: each question's greedy trajectory and the entropy of its steps."""
     inputs = JobInputs.read(model, questions, exemplars, sampling, benchmark)
     params, nothing = decoding_params(sampling, benchmark), base.Context([], [])
-    with opened_sampler(
-        engine, model, sampling["dtype"], inputs, params, Identity(), nothing
-    ) as sampler:
+    decoding = engine, model, sampling["dtype"]
+    with opened_sampler(*decoding, inputs, params, Identity(), nothing) as sampler:
         table = sample_questions(sampler, contract="greedy")
         identity = sampler.identity
     if engine == "vllm":  # it gives no entropies: one pass over each trajectory computes them
@@ -68,8 +67,8 @@ def decode_greedy(
             step_entropies(net, prompt.token_ids, tokens)
             for prompt, tokens in zip(inputs.prompts, table.token_ids, strict=True)
         ]
-    made_by = provenance(**metadata, sampling=recorded(sampling), **benchmark, **identity)
-    parquet.write(output, table, "greedy", made_by)
+    parameters = recorded(sampling, benchmark, metadata, **identity)
+    parquet.write(output, table, "greedy", provenance(**parameters))
     print(f"{len(table)} questions, {table.correct.mean():.3f} solved by the greedy response")
 
 
@@ -108,26 +107,16 @@ def sample_cell(
         parquet.check_place(neurons)
     context = inputs.context(parquet.read_of_run(greedy, "greedy"), base_model, neurons)
     params = decoding_params(sampling, benchmark, seed=seed, stream=stream)
-    built = base.build(strategy)
-    indices = range(shard[0], len(inputs.questions), shard[1])
-    with opened_sampler(
-        engine, model, sampling["dtype"], inputs, params, built, context
-    ) as sampler:
-        parameters = {
-            **metadata,
-            **benchmark,
-            "strategy_parameters": strategy,
-            "seed": seed,
-            "stream": stream,
-            "sampling": recorded(sampling),
-            **sampler.identity,
-        }
+    built, asked = base.build(strategy), inputs.questions[shard[0] :: shard[1]]
+    decoding = engine, model, sampling["dtype"]
+    with opened_sampler(*decoding, inputs, params, built, context) as sampler:
+        draws = {"strategy_parameters": strategy, "seed": seed, "stream": stream}
+        parameters = recorded(sampling, benchmark, metadata, **draws, **sampler.identity)
         digests = {"models": [folder_digest(model)], "code": source_digest(type(built))}
         settings = job_settings(inputs, context, **parameters, **digests)
         with resumable_parts(samples, settings) as journal:
-            table = sample_questions(sampler, journal=journal, indices=indices)
-            counts = solve_counts(table, inputs.questions.iloc[list(indices)])
-            made_by = provenance(**parameters)
+            table = sample_questions(sampler, journal=journal, indices=list(asked.index))
+            counts, made_by = solve_counts(table, asked), provenance(**parameters)
             parquet.write(samples, table, "samples", made_by)
             parquet.write(solve, counts, "solve", made_by)
     print(f"{len(table)} responses, {table.correct.mean():.3f} correct")

@@ -15,7 +15,6 @@ most two models are in memory at the same time.
 The arguments and errors are those of the other jobs: :mod:`zerogap.sampling.jobs`.
 """
 
-import dataclasses
 import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,15 +28,15 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from zerogap.engine import loading, memory
-from zerogap.engine.decoder import Decoder, Prompt, Response, SamplingParams
+from zerogap.engine.decoder import Decoder, Prompt, SamplingParams
 from zerogap.engine.output_head import float32_logits
 from zerogap.engine.patched_decoder import PatchedDecoder, recorded_activations
-from zerogap.engine.sampler import auto_batch_size, greedy
 from zerogap.io import parquet
 from zerogap.io.digests import folder_digest
 from zerogap.io.provenance import merged_provenance, provenance
 from zerogap.io.resume import Journal, resumable_parts
 from zerogap.precision import used_precision
+from zerogap.sampling.cell import EngineSampler
 from zerogap.sampling.identity import job_settings
 from zerogap.sampling.responses import JobInputs, decoding_params, recorded, scored_responses
 
@@ -85,18 +84,17 @@ def localise_neurons(
         InputError: see :mod:`zerogap.sampling.jobs`; or memory is too small for one question, or
             another process is writing the same output.
     """
-    inputs = JobInputs.read(
-        contaminated, questions, exemplars, sampling, benchmark, only_leaked=True
+    inputs = JobInputs.read(contaminated, questions, exemplars, sampling, benchmark)
+    inputs = inputs.only(inputs.questions[inputs.questions.leaked])
+    parameters = recorded(
+        sampling,
+        benchmark,
+        metadata,
+        neuron_localisation=neuron_localisation,
+        seed=seed,
+        device="cuda" if torch.cuda.is_available() else "cpu",
+        precision=used_precision(sampling["dtype"]),
     )
-    parameters = {
-        **metadata,
-        **benchmark,
-        "neuron_localisation": neuron_localisation,
-        "sampling": recorded(sampling),
-        "seed": seed,
-        "device": "cuda" if torch.cuda.is_available() else "cpu",
-        "precision": used_precision(sampling["dtype"]),
-    }
     models = {"contaminated": contaminated, "clean": clean, "base": base_model}
     context = inputs.context(parquet.read_of_run(greedy, "greedy"))
     digests = [folder_digest(folder) for folder in models.values()]
@@ -111,13 +109,10 @@ def localise_neurons(
         memory.release()  # both models are dropped
         widths = [len(scores) for scores in comparative]
         groups = neuron_groups(widths, neuron_localisation["group_size"])[shard[0] :: shard[1]]
-        asked = inputs.questions.sample(
-            n=min(neuron_localisation["num_questions"], len(inputs.questions)), random_state=seed
-        )
-        prompts = [inputs.prompts[index] for index in asked.index]
-        asked_inputs = dataclasses.replace(inputs, questions=asked, prompts=prompts)
+        num_questions = min(neuron_localisation["num_questions"], len(inputs.questions))
+        asked = inputs.only(inputs.questions.sample(num_questions, random_state=seed))
         params = decoding_params(sampling, benchmark)
-        accuracies = _measure(models, sampling["dtype"], groups, asked_inputs, params, journal)
+        accuracies = _measure(models, sampling["dtype"], groups, asked, params, journal)
         table = score_neurons(comparative, causal_scores(**accuracies))
         if shard[1] == 1:
             table = select_neurons(table, sum(widths), neuron_localisation["fraction"])
@@ -139,12 +134,7 @@ def merge_neurons(*, shards: Sequence[Path], output: Path) -> None:
 
 
 def neuron_groups(layer_widths: Sequence[int], group_size: int) -> list[NeuronGroup]:
-    """Divide the neurons of all layers but the last into groups.
-
-    Args:
-        layer_widths: number of neurons per layer.
-        group_size: neurons per group; the last group of a layer may have fewer.
-    """
+    """Divide the neurons of all layers but the last; a layer's last group may have fewer."""
     return [
         NeuronGroup(layer, start, min(start + group_size, width))
         for layer, width in enumerate(layer_widths[:-1])
@@ -161,17 +151,9 @@ def comparative_scores(
 ) -> list[np.ndarray]:
     """Return how far the activations of every neuron are apart in the two models.
 
-    Both models read the same text, prompt and response (teacher forcing). The root mean square of
-    the difference is taken over the response's tokens.
-
-    Args:
-        contaminated: the model whose shortcut neurons are searched.
-        clean: the clean model.
-        prompts: the questions' prompts.
-        trajectories: the contaminated model's own greedy response to each.
-
-    Returns:
-        One array (width,) per layer.
+    Both models read the same text: the prompts and the contaminated model's own greedy
+    trajectories (teacher forcing). The root mean square of the difference is taken over the tokens
+    of the trajectories. There is one array (width,) per layer.
     """
     squares: list[Tensor] = []
     for prompt, response in zip(prompts, trajectories, strict=True):
@@ -208,14 +190,12 @@ def _measure(
 
     One model after the other is in memory, each with the base model.
     """
-    base: Decoder | None = None
+    base = loading.decoder(loading.load(models["base"], dtype), with_logits=False)
     for name in PATCHED:
         kept = {group: journal.get(_key(name, group)) for group in (None, *groups)}
         unknown = [group for group, value in kept.items() if value is None]
         if not unknown:
             continue
-        if base is None:
-            base = loading.decoder(loading.load(models["base"], dtype), with_logits=False)
         decoder = loading.decoder(loading.load(models[name], dtype))
         # That of patched passes: the smallest that an earlier attempt had to take.
         sizes = [value[1] for group, value in kept.items() if group and value]
@@ -244,10 +224,7 @@ def patched_decoders(
 ) -> Iterator[tuple[NeuronGroup | None, Decoder]]:
     """Each group with the decoder that has it patched with the base model's activations.
 
-    Args:
-        model: the contaminated or the clean model.
-        base: the base model.
-        groups: the groups to patch; None, which comes first, is the model as it is.
+    None, which comes first, is the model as it is.
     """
     if None in groups:
         yield None, model
@@ -263,30 +240,21 @@ def patched_decoders(
 def _accuracy(
     decoder: Decoder, inputs: JobInputs, params: SamplingParams, batch_size: int | None
 ) -> tuple[float, int]:
-    """Return the fraction of questions that the greedy responses solve, and a batch size.
+    """Return the fraction of questions that the greedy responses solve, and the batch size used.
 
-    The size is the one that fitted into memory. The first one to try is `batch_size`; without it,
-    that of `params`.
+    The first size to try is `batch_size`; without it, that of `params`.
     """
-
-    def decode(batch_size: int) -> list[Response]:
-        sized = dataclasses.replace(params, batch_size=batch_size)
-        return greedy(decoder, inputs.prompts, inputs.tokenizer, sized)
-
-    first = batch_size or params.batch_size
-    if first == "auto":
-        first = auto_batch_size(decoder, inputs.prompts, params)
-    responses, used = memory.within_memory(
-        decode,
-        min(first, len(inputs.prompts)),
+    sampler, indices = EngineSampler(decoder, inputs, params), range(len(inputs.prompts))
+    drawn, used = memory.within_memory(
+        lambda size: list(sampler.draw(indices, size)),
+        min(batch_size or sampler.batch_size(), len(indices)),
         on_retry=lambda message: print(message, file=sys.stderr, flush=True),
     )
-    rows = [
-        row
-        for index, response in enumerate(responses)
-        for row in scored_responses(inputs, index, [response], params.stop)
+    solved = [
+        scored_responses(inputs, index, responses, params.stop)[0]["correct"] is True
+        for index, responses in drawn
     ]
-    return float(np.mean([row["correct"] is True for row in rows])), used
+    return float(np.mean(solved)), used
 
 
 def causal_scores(contaminated: Accuracies, clean: Accuracies) -> dict[NeuronGroup, float]:
@@ -296,29 +264,18 @@ def causal_scores(contaminated: Accuracies, clean: Accuracies) -> dict[NeuronGro
     clean model M_cl as it is:
 
         [a(M_co) − a_patched(M_co)] + [1 − (a(M_cl) − a_patched(M_cl))]
-
-    Args:
-        contaminated: accuracies of the contaminated model.
-        clean: accuracies of the clean model, for the same groups.
     """
-    scores = {}
-    for group, accuracy in contaminated.items():
-        if group is not None:
-            harm = contaminated[None] - accuracy
-            collateral = clean[None] - clean[group]
-            scores[group] = harm + 1 - collateral
-    return scores
+    return {
+        group: (contaminated[None] - accuracy) + 1 - (clean[None] - clean[group])
+        for group, accuracy in contaminated.items()
+        if group is not None
+    }
 
 
 def score_neurons(
     comparative: list[np.ndarray], causal: Mapping[NeuronGroup, float]
 ) -> pd.DataFrame:
-    """Return the `neurons` table (:mod:`zerogap.io.parquet`), with no neuron selected.
-
-    Args:
-        comparative: one array (width,) per layer.
-        causal: the score of every group whose neurons are to be in the table.
-    """
+    """Return the `neurons` table of these groups, with no neuron selected."""
     rows = [
         (group.layer, neuron, comparative[group.layer][neuron], score)
         for group, score in causal.items()
@@ -331,16 +288,14 @@ def score_neurons(
 def select_neurons(table: pd.DataFrame, num_neurons: int, fraction: float) -> pd.DataFrame:
     """Select the neurons with the largest sum of comparative and causal score.
 
-    Of several neurons with the same score, those of the first layers are selected first.
+    Of several neurons with the same score, those of the first layers are selected first. The table
+    is returned in the order of layers and neurons.
 
     Args:
         table: the scored neurons of all groups.
         num_neurons: neurons of all layers, the last layer included.
         fraction: neurons to select, as a fraction of `num_neurons`: the authors' 5,000 neurons are
             1.4 % of Llama-2-7B's 352,256.
-
-    Returns:
-        The table in the order of layers and neurons, with the column `selected`.
     """
     table = table.sort_values(["layer", "neuron"], ignore_index=True)
     ranked = table.score.sort_values(ascending=False, kind="stable")

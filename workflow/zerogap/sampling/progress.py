@@ -10,12 +10,7 @@ from zerogap.engine.decoder import Response
 
 
 class Progress:
-    """A progress bar on standard error: questions, tokens/s, time left, batch size, memory.
-
-    Args:
-        total: number of questions.
-        label: what is decoded, shown in front of the bar.
-    """
+    """A progress bar on standard error: questions, tokens/s, time left, batch size, memory."""
 
     def __init__(self, total: int, label: str = "") -> None:
         self._bar = tqdm(
@@ -26,8 +21,8 @@ class Progress:
             maxinterval=60,
             dynamic_ncols=True,
         )
-        self._num_tokens, self._batch_size = 0, 0
-        self._marked = (0.0, 0)
+        self._num_tokens = self._batch_size = 0
+        self.mark()
 
     def __enter__(self) -> "Progress":
         return self

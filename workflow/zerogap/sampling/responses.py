@@ -3,7 +3,7 @@
 import datetime
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -20,7 +20,6 @@ from zerogap.families.structure import config_of
 from zerogap.io import parquet
 from zerogap.io.digests import value_digest
 from zerogap.strategies.base import Context
-from zerogap.strategies.filtering import without_end_token
 
 
 @dataclass(frozen=True)
@@ -50,18 +49,10 @@ class JobInputs:
         exemplars: Path,
         sampling: Mapping[str, Any],
         benchmark: Mapping[str, Any],
-        *,
-        only_leaked: bool = False,
     ) -> Self:
-        """Read the inputs; the arguments are those of the jobs (:mod:`zerogap.sampling.jobs`).
-
-        Raises:
-            InputError: a file is invalid, or a prompt exceeds the model's context.
-        """
+        """Read the inputs; arguments and errors are those of :mod:`zerogap.sampling.jobs`."""
         tokenizer = loading.load_tokenizer(model)
         table = parquet.read_of_run(questions, "questions")
-        if only_leaked:
-            table = table[table.leaked].reset_index(drop=True)
         prompts = few_shot_prompts(
             table,
             json.loads(exemplars.read_text()),
@@ -75,10 +66,15 @@ class JobInputs:
         end_tokens = generation_config.end_tokens(tokenizer, config)
         return cls(tokenizer, table, prompts, end_tokens, extraction_rule(benchmark["extraction"]))
 
+    def only(self, questions: pd.DataFrame) -> Self:
+        """The inputs for these rows of the table."""
+        prompts = [self.prompts[index] for index in questions.index]
+        return replace(self, questions=questions.reset_index(drop=True), prompts=prompts)
+
     def context(
         self, greedy: pd.DataFrame, base_model: Path | None = None, neurons: Path | None = None
     ) -> Context:
-        """Return what a strategy may know of the model, whose `greedy` table this is."""
+        """What a strategy may know of the model, whose `greedy` table this is."""
         table = greedy.set_index("question_id").loc[self.questions.question_id]
         return Context(
             trajectories=[list(map(int, tokens)) for tokens in table.token_ids],
@@ -90,17 +86,23 @@ class JobInputs:
         )
 
     def digest(self) -> str:
-        """Return a digest of the prompts and gold answers: kept responses are graded."""
+        """A digest of the prompts and gold answers: kept responses are graded."""
         graded = zip(self.prompts, self.questions.gold, strict=True)
         return value_digest([(each.question_id, each.token_ids, gold) for each, gold in graded])
 
 
-def recorded(sampling: Mapping[str, Any]) -> dict[str, Any]:
-    """What a table records of `sampling`: not the batch size, since no draw depends on it.
+def recorded(
+    sampling: Mapping[str, Any],
+    benchmark: Mapping[str, Any],
+    metadata: Mapping[str, Any],
+    **others: Any,
+) -> dict[str, Any]:
+    """What a table records of a job's parameters: not the batch size, as no draw depends on it.
 
     A job that resumes with another batch size therefore writes the same bytes.
     """
-    return {name: value for name, value in sampling.items() if name != "batch_size"}
+    values = {name: value for name, value in sampling.items() if name != "batch_size"}
+    return {**metadata, **benchmark, "sampling": values, **others}
 
 
 def decoding_params(
@@ -130,14 +132,8 @@ def few_shot_prompts(
 ) -> list[Prompt]:
     """Return the evaluation prompt of every question: the exemplars, then the original question.
 
-    Args:
-        questions: the `questions` table. A paraphrase is never part of a prompt.
-        exemplars: `question` and `target` of the few-shot examples.
-        tokenizer: the model's tokenizer.
-        context_length: tokens that the model's context has room for.
-        max_new_tokens: tokens that are generated after the prompt.
-        template: how the benchmark writes its questions and answers.
-        as_chat: whether each prompt is a user's message in the tokenizer's chat template.
+    A paraphrase is never part of a prompt. With `as_chat`, each prompt is a user's message in the
+    tokenizer's chat template.
 
     Raises:
         InputError: a prompt leaves no room for `max_new_tokens` in the model's context.
@@ -194,27 +190,18 @@ def check_lengths(prompts: list[Prompt], context_length: int, max_new_tokens: in
 def scored_responses(
     inputs: JobInputs, index: int, responses: list[Response], stop: list[str]
 ) -> list[dict[str, Any]]:
-    """Score one question's responses.
+    """Score the responses to the question of an index, in order of their sample id.
 
     A response's text is cut at the first stop string and stripped. Of the special tokens, it keeps
-    those that mark the model's thinking.
-
-    Args:
-        inputs: what is asked.
-        index: of the question.
-        responses: in order of their sample id.
-        stop: the strings that end a response.
-
-    Returns:
-        One row per response, with the columns of the `samples` and `greedy` tables.
+    those that mark the model's thinking. A row has the columns of `samples` and `greedy` tables.
     """
     added = inputs.tokenizer.added_tokens_decoder.items()
     special = {token_id: token.content for token_id, token in added if token.special}
     thinking = {token_id for token_id, token in special.items() if is_thinking_token(token)}
     hidden = special.keys() - thinking
-    token_ids = [without_end_token(each.token_ids, each.finish_reason) for each in responses]
+    own = [row.token_ids[: -1 if row.finish_reason == "eos" else None] for row in responses]
     texts = inputs.tokenizer.batch_decode(
-        [[token_id for token_id in row if token_id not in hidden] for row in token_ids],
+        [[token_id for token_id in row if token_id not in hidden] for row in own],
         skip_special_tokens=not thinking,
         clean_up_tokenization_spaces=False,
     )

@@ -18,10 +18,8 @@ from zerogap.strategies.filtering import filter_samples
 def solve_counts(samples: pd.DataFrame, questions: pd.DataFrame) -> pd.DataFrame:
     """Return the `solve` table: how many responses each question has, and how many are correct.
 
-    Args:
-        samples: the scored responses, one row per response.
-        questions: the questions to count, in the order of the result. A question without responses
-            (a filter dropped them all) has 0 of 0 correct and counts as not solved.
+    It has the questions in their order. One without responses (a filter dropped them all) has 0 of
+    0 correct and counts as not solved.
     """
     ordered = samples.sort_values("sample_id", kind="stable")
     by_question = ordered.groupby("question_id").correct.agg(["sum", "size", "first"])

@@ -1,7 +1,6 @@
 """Greedy trajectories and responses from vLLM instead of our engine (docs/railcap.md#vllm)."""
 
 import contextlib
-import dataclasses
 import hashlib
 import importlib.metadata
 import os
@@ -28,11 +27,8 @@ _PROCESSORS_GROUP = "vllm.logits_processors"  # entry points
 class VLLMSampler:
     """Responses from vLLM: one request per question, for all of its responses.
 
-    Attributes:
-        llm: vLLM's `LLM` with the model.
-        inputs: what is asked.
-        sampling: how to draw; temperature 0 is greedy decoding.
-        arguments: of every question's request (:func:`request_arguments`).
+    `llm` is vLLM's `LLM` with the model, `arguments` are those of every question's request
+    (:func:`request_arguments`).
     """
 
     llm: Any
@@ -52,10 +48,7 @@ class VLLMSampler:
         return int(self.llm.llm_engine.vllm_config.scheduler_config.max_num_seqs)
 
     def draw(self, indices: Sequence[int], batch_size: int) -> Iterator[tuple[int, list[Response]]]:
-        """Yield the index of each of some questions and its responses.
-
-        vLLM forms its own batches, whatever the batch size.
-        """
+        """Yield the index of each of some questions and its responses; vLLM forms the batches."""
         import vllm
 
         sampling, prompts = self.sampling, [self.inputs.prompts[index] for index in indices]
@@ -83,8 +76,6 @@ def started(
     model: Path, dtype: str, prompts: Sequence[Prompt], max_new_tokens: int
 ) -> Iterator[Any]:
     """An `LLM` with the model while the block runs; its memory is free afterwards.
-
-    Its context has room for the longest of all prompts and `max_new_tokens`.
 
     Raises:
         InputError: vLLM cannot load the model.
@@ -131,15 +122,13 @@ def request_arguments(strategy: Strategy, context: Context) -> list[dict[str, An
         case Identity():
             return []
         case RailCap():
-            railcap = dataclasses.asdict(strategy)
             return [
-                {"railcap": {"trajectory": trajectory, **railcap}}
+                {"railcap": {"trajectory": trajectory, **vars(strategy)}}
                 for trajectory in context.trajectories
             ]
         case LNEBlocking():
-            blocking = dataclasses.asdict(strategy)
             return [
-                {"lne_blocking": {"entropy": length_normalised_entropy(entropy), **blocking}}
+                {"lne_blocking": {"entropy": length_normalised_entropy(entropy), **vars(strategy)}}
                 for entropy in context.entropies
             ]
     raise InputError(
@@ -157,10 +146,7 @@ def request_seed(seed: int, stream: str, question_id: str) -> int:
 
 
 def _response(output: Any) -> Response:
-    """One of vLLM's outputs; for an end token it gives the reason "stop" and no stop string.
-
-    The stop reason is then the token's id, or None for the tokenizer's own end token.
-    """
+    """One of vLLM's outputs, whose stop reason is None or a token's id after an end token."""
     ended = output.finish_reason == "stop" and not isinstance(output.stop_reason, str)
     return Response(list(output.token_ids), "eos" if ended else output.finish_reason)
 
