@@ -5,6 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helpers.decoding import rows_of
 from zerogap.engine.decoder import Rows
 from zerogap.strategies.base import Context
 from zerogap.strategies.lne_blocking import LNEBlocking
@@ -27,10 +28,7 @@ def test_the_first_steps_lose_their_most_probable_token(entropies, step, seed):
     num_rows = len(entropies)
     edit_logits = LNEBlocking().prepare(Context([[1]] * num_rows, entropies)).edit_logits
     logits = torch.randn(num_rows, 6, generator=torch.Generator().manual_seed(seed))
-    rows = Rows(
-        torch.arange(num_rows), torch.full((num_rows,), step), torch.zeros(num_rows, 10).long()
-    )
-    edited = edit_logits(logits.clone(), rows)
+    edited = edit_logits(logits.clone(), rows_of([[0] * step] * num_rows))
     for row, entropy in enumerate(entropies):
         expected = logits[row].tolist()
         if step < literal_num_blocks(entropy, 7, 2.0):

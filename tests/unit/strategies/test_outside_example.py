@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import zerogap
+from helpers.decoding import rows_of
 from helpers.paths import ROOT
 from zerogap.engine.decoder import Rows
 from zerogap.errors import InputError
@@ -30,6 +31,14 @@ def rule(name, **parameters):
     return build({"class": path, "parameters": parameters})
 
 
+def edited(strategy, entropies, trajectories, generated, logits):
+    """Of each row, the rail token, the logits and the logits that the strategy makes of them."""
+    edit_logits = strategy.prepare(Context(list(trajectories), entropies)).edit_logits
+    edits = edit_logits(torch.tensor(logits), rows_of(generated)).tolist()
+    rail = [rail_token(*row, strategy.n) for row in zip(trajectories, generated, strict=True)]
+    return zip(rail, map(list, logits), edits, strict=True)
+
+
 def rail_token(trajectory, generated, n):
     """Line 8 of Algorithm 1 for one row, literally: the last successor of the last n tokens."""
     found = None
@@ -44,13 +53,6 @@ def capped(logits, token):
     logits = list(logits)
     logits[token] = min(logits[token], sorted(logits)[-2])
     return logits
-
-
-def batch(generated):
-    width = max(map(len, generated))
-    padded = torch.tensor([[*row, *[-1] * (width - len(row))] for row in generated]).long()
-    steps = torch.tensor([len(row) for row in generated])
-    return Rows(torch.arange(len(generated)), steps, padded.view(len(generated), width))
 
 
 rows = st.lists(
@@ -68,15 +70,10 @@ rows = st.lists(
 @settings(max_examples=300, deadline=None, suppress_health_check=FIXTURE)
 @given(rows=rows, n=st.integers(1, 3), min_share=st.sampled_from([0.0, 0.3, 0.5, 0.8, 1.0]))
 def test_clear_runner_up_caps_where_the_runner_up_has_its_share_of_the_others(rows, n, min_share):
-    trajectories, generated, logits, _ = zip(*rows, strict=True)
+    *batch, _ = zip(*rows, strict=True)
     strategy = rule("ClearRunnerUp", n=n, min_share=min_share)
-    edit_logits = strategy.prepare(Context(list(trajectories), [])).edit_logits
-    edited = edit_logits(torch.tensor(logits), batch(generated))
-    for trajectory, response, before, after in zip(
-        trajectories, generated, logits, edited.tolist(), strict=True
-    ):
-        token = rail_token(trajectory, response, n)
-        expected = list(before)
+    for token, before, after in edited(strategy, [], *batch):
+        expected = before
         if token is not None:
             weights = [math.exp(value) for k, value in enumerate(before) if k != token]
             if max(weights) / sum(weights) >= min_share:
@@ -87,20 +84,15 @@ def test_clear_runner_up_caps_where_the_runner_up_has_its_share_of_the_others(ro
 @settings(max_examples=300, deadline=None, suppress_health_check=FIXTURE)
 @given(rows=rows, n=st.integers(1, 3), factor=st.sampled_from([0.0, 0.5, 1.0, 2.0, math.inf]))
 def test_low_entropy_caps_along_trajectories_below_a_multiple_of_the_mean(rows, n, factor):
-    trajectories, generated, logits, level = zip(*rows, strict=True)
+    *batch, level = zip(*rows, strict=True)
     entropies = [[value, value / 2] for value in level]
-    strategy = rule("LowEntropy", n=n, factor=factor)
-    edit_logits = strategy.prepare(Context(list(trajectories), entropies)).edit_logits
-    edited = edit_logits(torch.tensor(logits), batch(generated))
     means = [(first + second) / 2 for first, second in entropies]
-    for trajectory, response, before, after, mean in zip(
-        trajectories, generated, logits, edited.tolist(), means, strict=True
-    ):
-        token = rail_token(trajectory, response, n)
+    rows = edited(rule("LowEntropy", n=n, factor=factor), entropies, *batch)
+    for (token, before, after), mean in zip(rows, means, strict=True):
         bound = factor * sum(means) / len(means) if sum(means) else 0
         if abs(mean - bound) > 1e-9 * bound or not bound:  # apart from ties in rounding
             is_capped = token is not None and mean <= bound
-            assert after == (capped(before, token) if is_capped else list(before))
+            assert after == (capped(before, token) if is_capped else before)
 
 
 def test_an_uncapped_end_token_keeps_its_logit():
@@ -108,9 +100,9 @@ def test_an_uncapped_end_token_keeps_its_logit():
     for strategy, at_the_end in ((zerogap.RailCap(n=1), 3), (rule("UncappedEnd", n=1), 9)):
         intervention = strategy.prepare(Context([[1, 2, END]], [], end_tokens=[END]))
         rows = Rows(torch.tensor([0, 0]), torch.tensor([2, 1]), torch.tensor([[1, 2], [1, -1]]))
-        edited = intervention.edit_logits(logits.clone(), rows)
-        assert edited[0].tolist() == [0, 1, 2, 3, at_the_end]
-        assert edited[1].tolist() == [0, 1, 3, 3, 2]  # other rail tokens are capped either way
+        first, second = intervention.edit_logits(logits.clone(), rows).tolist()
+        assert first == [0, 1, 2, 3, at_the_end]
+        assert second == [0, 1, 3, 3, 2]  # other rail tokens are capped either way
 
 
 @pytest.mark.parametrize(

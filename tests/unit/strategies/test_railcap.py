@@ -7,8 +7,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from transformers import LogitsProcessorList
 
+from helpers.decoding import rows_of
 from helpers.tiny_models import model, tokenizer
-from zerogap.engine.decoder import Prompt, Rows, SamplingParams
+from zerogap.engine.decoder import Prompt, SamplingParams
 from zerogap.engine.drawing import draw, uniforms
 from zerogap.engine.sampler import greedy, sample
 from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
@@ -70,14 +71,7 @@ level = st.one_of(st.integers(-2, 2).map(float), st.just(float("-inf")))  # many
 def test_railcap_edits_a_batch_as_algorithm_1_edits_each_row(rows, n, suppression, successor):
     trajectories, generated, logits = zip(*rows, strict=True)
     edit_logits = edit_of(RailCap(n, suppression, successor), list(trajectories))
-    width = max(map(len, generated))
-    padded = torch.tensor([[*row, *[-1] * (width - len(row))] for row in generated]).long()
-    batch = Rows(
-        question=torch.arange(len(rows)),
-        step=torch.tensor([len(row) for row in generated]),
-        tokens=padded.view(len(rows), width),
-    )
-    edited = edit_logits(torch.tensor(logits), batch)
+    edited = edit_logits(torch.tensor(logits), rows_of(generated))
     expected = [algorithm_1(*row, n, suppression, successor) for row in rows]
     assert edited.tolist() == expected
 
@@ -116,14 +110,11 @@ def test_generate_with_the_processor_samples_what_the_engine_samples(monkeypatch
         return draw(probabilities.log(), uniform, 1.0, 1.0, rows)[:, None]
 
     monkeypatch.setattr(torch, "multinomial", engines_draw)
-    longest = max(len(prompt.token_ids) for prompt in prompts)
-    ids = torch.tensor([[0] * (longest - len(p.token_ids)) + p.token_ids for p in prompts])
-    mask = torch.tensor(
-        [[0] * (longest - len(p.token_ids)) + [1] * len(p.token_ids) for p in prompts]
-    )
+    words.pad_token = words.eos_token
+    batch = words(texts, padding=True, padding_side="left", return_tensors="pt")
+    longest = batch.input_ids.shape[1]
     out = model("llama").generate(
-        ids,
-        attention_mask=mask,
+        **batch,
         do_sample=True,
         temperature=0.5,
         top_k=0,

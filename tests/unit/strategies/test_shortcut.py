@@ -15,23 +15,26 @@ WIDTH = 48  # neurons per layer of the tiny models
 
 
 @pytest.fixture
-def neurons_file(tmp_path):
-    return write_neurons(
-        tmp_path / "neurons.parquet", [0, 0, 1], [3, 4, 7], selected=[True, False, True]
-    )
-
-
-def test_shortcut_patches_the_selected_neurons_from_the_base_models_folder(neurons_file, tmp_path):
+def wrapping(tmp_path):
+    """What wraps decoders to patch neurons with those of a base model."""
     model("llama", 2).save_pretrained(tmp_path / "base")
-    context = Context([], [], base_model=tmp_path / "base", neurons=neurons_file)
-    wrap_decoder = shortcut.Shortcut().prepare(context).wrap_decoder
+
+    def wrapping(layer=(0, 0, 1), neuron=(3, 4, 7), selected=(True, False, True)):
+        file = write_neurons(tmp_path / "neurons.parquet", layer, neuron, selected)
+        context = Context([], [], base_model=tmp_path / "base", neurons=file)
+        return shortcut.Shortcut().prepare(context).wrap_decoder
+
+    return wrapping
+
+
+def test_shortcut_patches_the_selected_neurons_from_the_base_models_folder(wrapping):
     expected = PatchedDecoder(
         SharedPromptDecoder(model("llama", 1)),
         SharedPromptDecoder(model("llama", 2)),
         {0: torch.tensor([3]), 1: torch.tensor([7])},
     )
     logits = []
-    for decoder in (wrap_decoder(SharedPromptDecoder(model("llama", 1))), expected):
+    for decoder in (wrapping()(SharedPromptDecoder(model("llama", 1))), expected):
         decoder.prefill_prefix([5, 6, 7])
         logits.append(decoder.prefill_prompts([[9, 10], [11]]))
     assert torch.equal(*logits)
@@ -44,21 +47,16 @@ def test_a_file_that_selects_no_neurons_is_an_error(tmp_path):
 
 
 @pytest.mark.parametrize(("layer", "neuron"), [(99, 0), (1, WIDTH)])
-def test_neurons_of_another_model_are_refused_before_the_model_is_changed(layer, neuron, tmp_path):
-    model("llama", 2).save_pretrained(tmp_path / "base")
-    file = write_neurons(tmp_path / "neurons.parquet", [0, layer], [0, neuron])
-    context = Context([], [], base_model=tmp_path / "base", neurons=file)
+def test_neurons_of_another_model_are_refused_before_the_model_is_changed(layer, neuron, wrapping):
     contaminated = SharedPromptDecoder(model("llama", 1))
     with pytest.raises(InputError, match=f"selects neuron {neuron} of layer {layer}, which"):
-        shortcut.Shortcut().prepare(context).wrap_decoder(contaminated)
+        wrapping([0, layer], [0, neuron], True)(contaminated)
     assert not any(module._forward_pre_hooks for module in contaminated.model.modules())
 
 
 def test_the_storage_of_the_contaminated_model_is_free_while_the_base_model_loads(
-    neurons_file, tmp_path, monkeypatch
+    wrapping, monkeypatch
 ):
-    model("llama", 2).save_pretrained(tmp_path / "base")
-    context = Context([], [], base_model=tmp_path / "base", neurons=neurons_file)
     contaminated = SharedPromptDecoder(model("llama", 1), make_capture=lambda: traced)
     contaminated.reserve(
         Capacity(
@@ -73,5 +71,5 @@ def test_the_storage_of_the_contaminated_model_is_free_while_the_base_model_load
         return from_pretrained(*arguments, **options)
 
     monkeypatch.setattr(transformers.AutoModelForCausalLM, "from_pretrained", load)
-    shortcut.Shortcut().prepare(context).wrap_decoder(contaminated)
+    wrapping()(contaminated)
     assert capacities == [None]

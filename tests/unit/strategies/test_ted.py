@@ -47,22 +47,15 @@ def test_ted_keeps_what_the_authors_filter_keeps(trajectory, responses, tau, max
 
 
 def test_the_end_token_does_not_count_in_the_distance():
-    samples = pd.DataFrame(
-        {
-            "question_id": "q",
-            "token_ids": [[1, 2], [1, 2, 9], [1, 3, 9]],
-            "finish_reason": ["stop", "eos", "eos"],
-            "text": ["a", "b", "c"],
-        }
-    )
+    samples = pd.DataFrame({"token_ids": [[1, 2], [1, 2, 9], [1, 3, 9]], "text": list("abc")})
+    samples = samples.assign(question_id="q", finish_reason=["stop", "eos", "eos"])
     ted = TED(tau=0).prepare(NO_CONTEXT).filter_responses
     for trajectory, finish_reason, kept in (
         ([1, 2, 9], "eos", ["c"]),
         ([1, 3], "length", ["a", "b"]),
     ):
-        greedy = pd.DataFrame(
-            {"question_id": ["other", "q"], "token_ids": [[4], trajectory]}
-        ).assign(finish_reason=["eos", finish_reason])
+        greedy = pd.DataFrame({"question_id": ["other", "q"], "token_ids": [[4], trajectory]})
+        greedy["finish_reason"] = ["eos", finish_reason]
         assert list(filter_samples(samples, greedy, ted).text) == kept
 
 

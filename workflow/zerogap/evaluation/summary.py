@@ -9,7 +9,6 @@ is the mean log-probability of its tokens, and min-k % the mean of the `MIN_K` l
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,7 +18,7 @@ from zerogap.evaluation.collect import Collected
 from zerogap.evaluation.strategies import IDENTITY
 from zerogap.metrics.bootstrap import question_weights, with_interval
 from zerogap.metrics.controls import CONFIDENCE_LEVEL, N_RESAMPLES, Interval
-from zerogap.strategies.filtering import without_end_token
+from zerogap.strategies.filtering import without_end_tokens
 
 MIN_K = 0.2  # share of the tokens
 
@@ -112,18 +111,11 @@ def _lowest(values: Sequence[float], share: float) -> float:
 
 def _overlaps(samples: pd.DataFrame, trajectories: pd.DataFrame) -> pd.DataFrame:
     """Mean ROUGE-L and peakedness of each question; NaN where no response is left."""
-    rows = {}
-    for question_id, responses in samples.groupby("question_id", sort=False):
-        greedy: Any = trajectories.loc[str(question_id)]
-        tokens = [
-            without_end_token(token_ids, reason)
-            for token_ids, reason in zip(responses.token_ids, responses.finish_reason, strict=True)
-        ]
-        trajectory = without_end_token(greedy.token_ids, greedy.finish_reason)
-        rows[question_id] = {
-            "rouge_l": rouge_l(responses.text, greedy.text).mean(),
-            "peakedness": peakedness(tokens, trajectory),
-        }
-    columns = ["rouge_l", "peakedness"]
-    overlaps = pd.DataFrame.from_dict(rows, orient="index", dtype=float, columns=columns)
-    return overlaps.reindex(trajectories.index)
+    tokens = dict(zip(trajectories.index, without_end_tokens(trajectories), strict=True))
+    overlaps = pd.DataFrame(np.nan, trajectories.index, ["rouge_l", "peakedness"])
+    for name, responses in samples.groupby("question_id", sort=False):
+        overlaps.loc[name] = (
+            rouge_l(responses.text, trajectories.text[name]).mean(),
+            peakedness(without_end_tokens(responses), tokens[name]),
+        )
+    return overlaps

@@ -24,7 +24,20 @@ class EditLogits(LogitsProcessor):  # type: ignore[misc]
         self._prompt_length = prompt_length
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
-        """Return the edited logits (R, V); the R / Q rows of a prompt are next to each other."""
+        """Return the edited logits of the next token; the R / Q rows of a prompt are adjacent.
+
+        Args:
+            input_ids: (R, L) prompt and generated tokens.
+            scores: (R, V) logits before the temperature.
+
+        Raises:
+            ValueError: the number of rows is not a multiple of the number of prompts.
+        """
+        if len(input_ids) % len(self._questions):
+            raise ValueError(
+                f"{len(self._questions)} trajectories for a batch of {len(input_ids)} rows; pass "
+                "one per prompt or one per row"
+            )
         tokens = input_ids[:, self._prompt_length :].cpu()
         questions = self._questions.repeat_interleave(len(tokens) // len(self._questions))
         steps = torch.full_like(questions, tokens.shape[1])
@@ -65,20 +78,3 @@ class RailCapLogitsProcessor(EditLogits):
             return suppress(logits.clone(), rail, suppression, warns=True)
 
         super().__init__(edit_logits, torch.arange(len(trajectories)), prompt_length)
-
-    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
-        """Return a copy of `scores` (R, V) with the rail token of each row suppressed.
-
-        Args:
-            input_ids: (R, L) prompt and generated tokens.
-            scores: (R, V) logits of the next token, before the temperature.
-
-        Raises:
-            ValueError: the number of rows is not a multiple of the number of trajectories.
-        """
-        if len(input_ids) % len(self._questions):
-            raise ValueError(
-                f"RailCap: {len(self._questions)} trajectories for a batch of {len(input_ids)} "
-                "rows; pass one per prompt or one per row"
-            )
-        return super().__call__(input_ids, scores)
