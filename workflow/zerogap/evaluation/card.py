@@ -86,10 +86,7 @@ class Card:
 def compare(models: Sequence[Sequence[Summary]], controls: QuestionSet) -> Card:
     """Compare benchmark and controls.
 
-    Args:
-        models: the summaries of the benchmark and of the controls: the model's, then those of each
-            reference.
-        controls: the controls.
+    `models` has the summaries of both: the model's, then those of each reference.
     """
     tables = [[side.questions.set_index("question_id") for side in sides] for sides in models]
     paired = "original" in controls.questions

@@ -62,19 +62,11 @@ def collect(request: Request, *, with_likelihoods: bool = True) -> list[list[Col
         raise InputError("--reference needs controls: raise --num-questions, or give --controls")
     if request.clean_batch2 and request.clean is None:
         raise InputError("--clean-batch2 needs --clean MODEL, the model to sample twice")
-    requests = [request]
+    plans = [_Plan(request)]
+    plain = dataclasses.replace(request, strategies=[], clean=None, base_model=None, neurons=None)
     for number, name in enumerate(request.references, start=1):
-        reference = dataclasses.replace(
-            request,
-            model=name,
-            output=request.output / f"reference{number}",
-            strategies=[],
-            clean=None,
-            base_model=None,
-            neurons=None,
-        )
-        requests.append(reference)
-    plans = [_Plan(each) for each in requests]
+        folder = request.output / f"reference{number}"
+        plans.append(_Plan(dataclasses.replace(plain, model=name, output=folder)))
     if len({plan.model.digest for plan in plans}) < len(plans):
         raise InputError(
             "--reference: is the model itself, or named twice; name other models that have not "
@@ -116,17 +108,18 @@ class _Plan:
     def _shared_settings(self) -> dict[str, Any]:
         """What the files of the output share, by option; the strategies may differ by call."""
         request = self._request
-        read = {"model": (request.model, self.model.digest)}  # what is named, and its digest
+        settings = {"model": f"{request.model} ({self.model.digest})"}
         for option, run in zip(("benchmark", "controls"), self._runs, strict=False):
-            read[option] = run.asked.name, run.inputs.digest()
+            settings[option] = f"{run.asked.name} ({run.inputs.digest()})"
         if self._clean_run is not None:
-            read["clean"] = self._clean_run.model.name, self._clean_run.model.digest
+            clean = self._clean_run.model
+            settings["clean"] = f"{clean.name} ({clean.digest})"
         if request.base_model is not None:
-            read["base_model"] = str(request.base_model), folder_digest(request.base_model)
+            settings["base_model"] = f"{request.base_model} ({folder_digest(request.base_model)})"
         if request.neurons is not None:
-            read["neurons"] = str(request.neurons), file_digest(request.neurons)
+            settings["neurons"] = f"{request.neurons} ({file_digest(request.neurons)})"
         return {
-            **{option: f"{name} ({digest})" for option, (name, digest) in read.items()},
+            **settings,
             "chat_template": request.chat_template,
             "num_samples": request.num_samples,
             "temperature": request.temperature,
@@ -150,8 +143,7 @@ class _Plan:
         sides = [*map(self._collected, self._runs, likelihoods)]
         self.model.free()
         if run := self._clean_run:
-            batches = CLEAN_STREAMS if self._request.clean_batch2 else [CLEAN]
-            for name in batches:
+            for name in CLEAN_STREAMS if self._request.clean_batch2 else [CLEAN]:
                 run.responses(name, Identity(), stream=CLEAN_STREAMS[name])
                 sides[0].files[name] = run.path(name)
             run.model.free()
@@ -170,10 +162,9 @@ class _Plan:
             if keep := intervention.filter_responses:
                 samples[name] = filter_samples(samples[IDENTITY], greedy, keep)
                 # A question may have no responses left, but it has a row.
-                questions = run.asked.questions.assign(leaked=False)
+                counts = solve_counts(samples[name], run.asked.questions.assign(leaked=False))
                 source = parquet.provenance(files[IDENTITY])
                 made_by = provenance(strategy=repr(strategy), source=source)
-                counts = solve_counts(samples[name], questions)
                 parquet.write(files[name], counts, "counts", made_by)
             else:
                 samples[name] = run.responses(name, strategy, context, intervention)

@@ -79,14 +79,13 @@ def load(asked: QuestionSet, source: str | None, seed: int) -> QuestionSet | Non
 
 def _rephrased(asked: QuestionSet, seed: int) -> pd.DataFrame:
     """Every question whose answer marks its calculations, with fresh numbers."""
-    entries, known = {}, set(asked.questions.question)
-    for row in asked.questions.to_dict("records"):
-        fresh = with_fresh_numbers(
-            {"question": row["question"], "answer": row["answer"]},
-            Random(f"controls/{seed}/{row['question_id']}"),
-        )
+    entries, table = {}, asked.questions
+    known = set(table.question)
+    for name, question, answer in zip(table.question_id, table.question, table.answer, strict=True):
+        own = {"question": question, "answer": answer}
+        fresh = with_fresh_numbers(own, Random(f"controls/{seed}/{name}"))
         if fresh and fresh["question"] not in known:
-            entries[row["question_id"]] = fresh
+            entries[name] = fresh
     return _questions(entries.values(), asked.rule).assign(original=list(entries))
 
 
@@ -104,12 +103,7 @@ def style_auc(benchmark: pd.Series, controls: pd.Series, paired: bool) -> float:
     Logistic regression on the frequencies of 1 to 3 characters. 0.5 is chance. Controls that can be
     told apart by their style differ in more than in not having leaked. Every fold has as many
     controls per question, or the AUC of texts of one style would be below 0.5. All digits count as
-    one, since numbers are not style.
-
-    Args:
-        benchmark: texts of the questions; of pairs, only those with a control, in their order.
-        controls: texts of the controls.
-        paired: whether they are pairs, which stay in one fold.
+    one, since numbers are not style. Pairs have the same order and stay in one fold.
     """
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression

@@ -16,6 +16,7 @@ from zerogap.errors import InputError, first_line
 from zerogap.io.digests import folder_digest
 from zerogap.io.hub import SMALL_FILES, WEIGHTS, hub_problem
 from zerogap.precision import used_precision
+from zerogap.sampling.responses import chat_prompt
 
 ChatTemplate = Literal["apply", "ignore"]
 
@@ -24,10 +25,10 @@ ChatTemplate = Literal["apply", "ignore"]
 class Model:
     """A model on this machine whose tokenizer and configuration can be used.
 
-    Its weights are loaded when a step needs them, and stay until :meth:`free`. `name` is as it was
-    given, `dtype` the precision that is asked for, the context length is in tokens, and `thinking`
-    makes an extraction rule fit the chat template: "thinking/" if that has tags for thinking,
-    "opened-thinking/" if prompts end in thinking, otherwise "".
+    Its weights are loaded when a step needs them, and stay until :meth:`free`. `dtype` is the
+    precision that is asked for, the context length is in tokens, and `thinking` makes an extraction
+    rule fit the chat template: "thinking/" if that has tags for thinking, "opened-thinking/" if
+    prompts end in thinking, otherwise "".
     """
 
     name: str
@@ -66,13 +67,10 @@ class Model:
 
 
 def find(name: str, chat_template: ChatTemplate | None, dtype: str) -> Model:
-    """Find a model, download it if it is on the hub, and check what can be checked at once.
+    """Find a folder, or a model on the hub, and check what can be checked at once.
 
-    Args:
-        name: a folder, or a model on the hub.
-        chat_template: what to do with a tokenizer that has a chat template: "apply" it, or
-            "ignore" it and prompt with plain text.
-        dtype: the precision; "auto" is bfloat16, or float32 on a CPU slow in it.
+    A tokenizer's chat template is applied, or ignored for prompts of plain text. The dtype "auto"
+    is bfloat16, or float32 on a CPU slow in it.
 
     Raises:
         InputError: the model is not found or is gated, see
@@ -118,18 +116,12 @@ def find(name: str, chat_template: ChatTemplate | None, dtype: str) -> Model:
 
 
 def _thinking(name: str, tokenizer: PreTrainedTokenizerBase) -> str:
-    """What makes an extraction rule fit the chat template: see :class:`Model`.
-
-    Raises:
-        InputError: the template cannot be rendered, also with a reply, or leaves out a message.
-    """
+    """What makes an extraction rule fit the chat template (:class:`Model`), which is tried out."""
     question, reply = "How many?", "reply"
     asked = [{"role": "user", "content": question}]
     replied = [*asked, {"role": "assistant", "content": reply}]
     try:
-        prompt: str = tokenizer.apply_chat_template(
-            asked, tokenize=False, add_generation_prompt=True
-        )
+        prompt = chat_prompt(tokenizer, asked)
         chat = tokenizer.apply_chat_template(replied, tokenize=False)
     except Exception as error:  # a template may raise anything
         raise InputError(

@@ -65,13 +65,7 @@ class Request:
 
 
 class ModelRun:
-    """A model that is asked a question set.
-
-    Args:
-        request: how it is asked.
-        model: what is asked.
-        asked: the questions.
-        folder: of the files; an interrupted step resumes there.
+    """A model that is asked a question set; its files, and interrupted steps, are in a folder.
 
     Raises:
         InputError: an option is out of its range, or a prompt and `max_new_tokens` exceed the
@@ -122,9 +116,8 @@ class ModelRun:
         Responses come later: a decoder gives the model its own attention.
         """
         made_from = value_digest([self.inputs.digest(), self._solutions, self.model.digest])
-        return self._step(
-            "likelihoods", "likelihoods", made_from, NOTHING_KNOWN, self._log_probabilities
-        )
+        name = "likelihoods"
+        return self._step(name, name, made_from, NOTHING_KNOWN, self._log_probabilities)
 
     def _log_probabilities(self, journal: Journal) -> pd.DataFrame:
         prompts, tokenizer = self.inputs.prompts, self.inputs.tokenizer
@@ -156,12 +149,7 @@ class ModelRun:
     ) -> pd.DataFrame:
         """Return the `samples` table under a strategy; sample what the file does not hold yet.
 
-        Args:
-            name: of the step, shown in front of the progress bar.
-            strategy: a strategy that samples, such as Identity.
-            context: what the strategy may know.
-            intervention: what it prepared with that.
-            stream: name of the random stream.
+        The intervention is what the strategy has prepared with the context.
 
         Raises:
             InputError: the file holds responses under another strategy, of another version, or

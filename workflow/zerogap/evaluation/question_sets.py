@@ -9,12 +9,12 @@ from typing import Any
 
 import pandas as pd
 
-from zerogap.config import Benchmark, load_benchmark
+from zerogap.config import load_benchmark
 from zerogap.config.files import PACKAGE
 from zerogap.config.load import ENTRY_POINTS
 from zerogap.data import gsm8k_format, question_sources
 from zerogap.data.extraction import ExtractionRule, extraction_rule
-from zerogap.data.prompts import DEFAULT_TEMPLATE, Exemplar, PromptTemplate, exemplars
+from zerogap.data.prompts import Exemplar, PromptTemplate, exemplars
 from zerogap.data.questions import Question, split_test_questions
 from zerogap.errors import InputError, first_line
 from zerogap.io.hub import connection_error
@@ -25,10 +25,6 @@ HUB_SECONDS = 10  # within which the hub answers
 BENCHMARKS = PACKAGE / "benchmarks"  # a link to workflow/benchmarks, of which a wheel has a copy
 COLUMNS = ["question_id", "question", "rationale", "gold", "answer"]
 GENERATORS = ("generated", "gsm_symbolic")  # sources that make questions
-# For a file of questions without a benchmark file: GSM8K's, as in workflow/benchmarks/gsm8k.yaml.
-DEFAULT_EXTRACTION = "numeric"
-DEFAULT_STOP = ["Q:"]
-DEFAULT_EXEMPLARS, DEFAULT_SHOTS = "lm_eval", 8
 # Where the test split of a data set is as a file, for those who cannot load it from the hub.
 DOWNLOADS = {
     "openai/gsm8k": "https://github.com/openai/grade-school-math "
@@ -68,7 +64,7 @@ def load(
     Args:
         benchmark: the name of a file in `workflow/benchmarks` or of an installed package's
             benchmark, a benchmark's YAML file, or JSON Lines of questions with gold answers, which
-            are asked with GSM8K's prompt.
+            are asked as GSM8K is.
         num_questions: how many are drawn; None for as many as the benchmark's `num_test`, or all
             questions of a JSON Lines file.
         seed: draws them.
@@ -79,25 +75,23 @@ def load(
         InputError: the benchmark is unknown, its file is not valid, its questions are not on this
             machine and cannot be downloaded, or there are fewer than `num_questions`.
     """
-    if Path(benchmark).suffix in (".jsonl", ".json"):
-        rule = extraction_rule(extraction or DEFAULT_EXTRACTION)
-        drawn = from_file(benchmark, rule, num_questions, seed, at_most)
-        shots = exemplars(DEFAULT_EXEMPLARS, DEFAULT_SHOTS)
-        return QuestionSet(benchmark, drawn, DEFAULT_TEMPLATE, shots, rule, DEFAULT_STOP)
-    settings = load_benchmark(_benchmark_file(benchmark))
-    prompt, source, hub = settings.prompt, settings.questions.source, settings.questions.hub
+    is_list = Path(benchmark).suffix in (".jsonl", ".json")
+    settings = load_benchmark(BENCHMARKS / "gsm8k.yaml" if is_list else _benchmark_file(benchmark))
     rule = extraction_rule(extraction or settings.extraction)
-    entries = _test_entries(benchmark, settings, seed, rule)
-    return QuestionSet(
-        benchmark,
-        _draw(entries, num_questions, min(settings.num_test, at_most or settings.num_test), seed),
-        PromptTemplate.of(prompt.model_dump()),
-        exemplars(prompt.model_dump()["exemplars"], prompt.num_shots),
-        rule,
-        list(settings.stop),
-        hub.repository if source == "hub" and hub else None,
-        settings.questions.model_dump() if source in GENERATORS else None,
-    )
+    repository = generator = None
+    if is_list:
+        questions = from_file(benchmark, rule, num_questions, seed, at_most)
+    else:
+        source = settings.questions.model_dump()
+        entries = _test_entries(benchmark, source, seed, rule)
+        default = min(settings.num_test, at_most or settings.num_test)
+        questions = _draw(entries, num_questions, default, seed)
+        repository = source["hub"]["repository"] if source["source"] == "hub" else None
+        generator = source if source["source"] in GENERATORS else None
+    prompt = settings.prompt.model_dump()
+    shots, stop = exemplars(prompt["exemplars"], prompt["num_shots"]), list(settings.stop)
+    template = PromptTemplate.of(prompt)
+    return QuestionSet(benchmark, questions, template, shots, rule, stop, repository, generator)
 
 
 def from_file(
@@ -115,12 +109,7 @@ def from_file(
 
 
 def _own_ids(entries: Mapping[int, Mapping[str, object]], path: str) -> list[str]:
-    """The own ids of questions, given by their lines; none if no question has one.
-
-    Raises:
-        InputError: a question has none although others do, or an id is used twice or no text or
-            whole number.
-    """
+    """The own ids of questions, given by their lines; none if no question has one."""
     values = {line: entry.get("question_id", entry.get("id")) for line, entry in entries.items()}
     if all(value is None for value in values.values()):
         return []
@@ -128,16 +117,16 @@ def _own_ids(entries: Mapping[int, Mapping[str, object]], path: str) -> list[str
     for line, value in values.items():
         name = str(value).strip()
         is_id = isinstance(value, str | int) and not isinstance(value, bool)
-        problem = ""
         if value is None:
             problem = "has no id; give all or none"
         elif not is_id or not name or printable(name, keep="") != name:
             problem = f"has the id {value!r}; give a text or a whole number"
         elif name in lines:
             problem = f"has the id {name!r} of line {lines[name]}; give every question its own"
-        if problem:
-            raise InputError(f"{path}, line {line}: the question {problem}")
-        lines[name] = line
+        else:
+            lines[name] = line
+            continue
+        raise InputError(f"{path}, line {line}: the question {problem}")
     return list(lines)
 
 
@@ -156,10 +145,9 @@ def _benchmark_file(benchmark: str) -> Path | str:
 
 
 def _test_entries(
-    name: str, benchmark: Benchmark, seed: int, rule: ExtractionRule
+    name: str, source: Mapping[str, Any], seed: int, rule: ExtractionRule
 ) -> list[tuple[Mapping[str, object], Question]]:
-    """All test questions of a benchmark, from its source."""
-    source = benchmark.questions.model_dump()
+    """All test questions of a benchmark, from its section `questions`."""
     if source[source["source"]] is None:
         raise InputError(
             f"{name}: questions.{source['source']} is missing; questions.source needs it"

@@ -31,11 +31,11 @@ from zerogap.reporting.score import score_table
 from zerogap.reporting.tables.rows import columns_of, record_rows
 from zerogap.scoring import inputs
 from zerogap.scoring import score as scoring
+from zerogap.strategies.registry import RAIL_N
 
 DECIMALS = 2
 FORMULA = re.compile(r"\s*[=@+-](?![0-9.,/]+$)")  # not a signed number
 MAX_QUESTIONS, MAX_RESPONSES = 10, 3  # on the page; all questions are in questions.csv
-RAIL_N = 4  # tokens that must match, as in RailCap
 
 
 class Report(NamedTuple):
@@ -112,13 +112,8 @@ def write_report(request: Request, models: Sequence[Sequence[Collected]]) -> Rep
 
 def signal_table(card: Card, title: str) -> Table:
     """One row per signal: benchmark, controls, and what sets them apart."""
-    titles = {
-        "difference": "Difference",
-        "p": "p",
-        "benchmark": "Benchmark",
-        "controls": "Controls",
-        "auc": "AUC",
-    }
+    titles = {"difference": "Difference", "p": "p"}
+    titles |= {"benchmark": "Benchmark", "controls": "Controls", "auc": "AUC"}
     columns = columns_of(titles)
     rows = [
         {"key": name, "name": SIGNALS[name], **signal._asdict()}

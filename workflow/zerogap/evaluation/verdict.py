@@ -29,12 +29,7 @@ _WITHOUT_CONTROLS = (
 
 
 def verdict(card: Card | None, metrics: pd.DataFrame | None) -> list[str]:
-    """Return the paragraphs of the verdict.
-
-    Args:
-        card: the comparison with the controls, if there are any.
-        metrics: the table of the strategies against the clean model, if there is one.
-    """
+    """Return the paragraphs of the verdict; `metrics` is the table against the clean model."""
     paragraphs = [_WITHOUT_CONTROLS] if card is None else _against_controls(card)
     if metrics is not None:
         paragraphs += [_against_clean(metrics), ASSUMPTION]
@@ -111,14 +106,14 @@ def _against_clean(metrics: pd.DataFrame) -> str:
     ]
     solved = values.xs("solve_mean", level="metric").value
     distances = values.xs("sa_ppg", level="metric")
-    sentences = [
+    text = (
         f"Against the clean model: it solves {solved[CLEAN]:.2f} of the questions on average, the "
         f"model {solved[IDENTITY]:.2f}. The distance per question (SA-PPG) of the model without "
         f"mitigation is {_shown(tuple(distances.loc[IDENTITY]))}."
-    ]
+    )
     if not solved[CLEAN]:
         return (
-            f"{sentences[0]} THE CLEAN MODEL SOLVES NONE of these questions, so being close to it "
+            f"{text} THE CLEAN MODEL SOLVES NONE of these questions, so being close to it "
             "does not mean restoration; give a clean model that solves some of them."
         )
     others = distances.drop(index=[IDENTITY, CLEAN_BATCH2], errors="ignore")
@@ -126,15 +121,15 @@ def _against_clean(metrics: pd.DataFrame) -> str:
         closest = str(others.value.idxmin())
         name, distance = LABELS.strategy(closest), _shown(tuple(others.loc[closest]))
         if others.value[closest] < distances.value[IDENTITY]:
-            sentences.append(f"{name} is closest to the clean model with {distance}.")
+            text += f" {name} is closest to the clean model with {distance}."
         else:
-            sentences.append(
-                f"No strategy is closer to the clean model; the next is {name} with {distance}."
+            text += (
+                f" No strategy is closer to the clean model; the next is {name} with {distance}."
             )
     if CLEAN_BATCH2 in distances.index:
         floor = distances.value[CLEAN_BATCH2]
-        sentences.append(f"Two batches of the clean model are {floor:.2f} apart: the noise floor.")
-    return " ".join(sentences)
+        text += f" Two batches of the clean model are {floor:.2f} apart: the noise floor."
+    return text
 
 
 def _shown(value: Interval) -> str:
