@@ -8,22 +8,18 @@ import pandas as pd
 from zerogap.evaluation.collect import Collected
 
 TRAJECTORY = list(range(20))
-NUM_SAMPLES = 4
 NO_TOKENIZER: Any = None  # nothing is decoded
 LOG_PROBABILITIES = [-2.0, -1.0, -0.5, -0.5, 0.0]  # of every gold solution
 
 
-def evaluated(
-    num_correct: Mapping[str, Sequence[int | None]], num_samples: int = NUM_SAMPLES
-) -> Collected:
-    """The responses to the questions a, b, … under each strategy.
+def evaluated(num_correct: Mapping[str, Sequence[int | None]]) -> Collected:
+    """Four responses to each of the questions a, b, … under each strategy.
 
     A right response repeats the greedy trajectory, a wrong one has nothing in common with it.
 
     Args:
         num_correct: strategy → right responses of each question; None if the strategy keeps no
             response.
-        num_samples: responses per question.
     """
     names = [chr(ord("a") + k) for k in range(len(num_correct["identity"]))]
     questions = pd.DataFrame({"question_id": names, "question": "?", "gold": "1"})
@@ -36,7 +32,7 @@ def evaluated(
             (name, k, TRAJECTORY if k < number else [99] * 20, k < number)
             for name, number in zip(names, numbers, strict=True)
             if number is not None
-            for k in range(num_samples)
+            for k in range(4)
         ]
         columns = ["question_id", "sample_id", "token_ids", "correct"]
         table = pd.DataFrame(rows, columns=columns).assign(finish_reason="eos", answer="1")

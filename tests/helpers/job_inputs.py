@@ -1,4 +1,4 @@
-"""Parameters and input files of jobs that decode: a tiny model, its questions, one exemplar."""
+"""Jobs that decode: parameters, input files for a tiny model, and interruptions."""
 
 import json
 from pathlib import Path
@@ -8,6 +8,7 @@ import pandas as pd
 
 from helpers.tiny_models import model, tokenizer
 from zerogap.io import parquet
+from zerogap.io.resume import Journal
 
 SAMPLING: dict[str, Any] = {
     "num_samples": 4, "temperature": 0.7, "top_p": 1.0, "max_new_tokens": 12, "dtype": "float32",
@@ -21,6 +22,21 @@ BENCHMARK: dict[str, Any] = {
     "stop": [],
     "extraction": "numeric",
 }  # fmt: skip
+_ADD = Journal.add
+
+
+def stored_parts(monkeypatch: Any, at_most: int | None = None) -> list[str]:
+    """The keys of the parts that jobs store from now on; jobs are interrupted after so many."""
+    keys: list[str] = []
+
+    def add(journal: Journal, key: str, value: Any) -> None:
+        if len(keys) == at_most:
+            raise KeyboardInterrupt
+        _ADD(journal, key, value)
+        keys.append(key)
+
+    monkeypatch.setattr(Journal, "add", add)
+    return keys
 
 
 def write_model(folder: Path, seed: int = 0) -> Path:

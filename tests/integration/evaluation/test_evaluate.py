@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 import torch
 
+from helpers.job_inputs import BENCHMARK, SAMPLING, stored_parts
 from helpers.paths import ROOT
 from helpers.tiny_models import model, tokenizer
 from zerogap import precision
@@ -16,7 +17,6 @@ from zerogap.cli import main
 from zerogap.engine import loading
 from zerogap.evaluation import model_folders, model_run, question_sets
 from zerogap.io import parquet
-from zerogap.io.resume import Journal
 from zerogap.sampling import jobs
 from zerogap.scoring import inputs
 
@@ -35,6 +35,11 @@ def rejected(capsys, folder, *options, command="evaluate", **arguments):
     assert run(command, folder, *options, **arguments) == 2
     (line,) = capsys.readouterr().err.splitlines()
     return line
+
+
+def assert_the_same(name, contract, *folders):
+    tables = [parquet.read(folder / f"{name}.parquet", contract) for folder in folders]
+    pd.testing.assert_frame_equal(*tables)
 
 
 @pytest.fixture(scope="module")
@@ -63,40 +68,30 @@ def test_every_response_is_kept(evaluated):
 def test_the_responses_are_those_of_a_cell_of_the_workflow(evaluated, tmp_path):
     asked = question_sets.load("toy_gsm8k", 4, 0, None)
     questions = asked.questions.assign(rationale="", leaked=False, paraphrase=None)
-    parquet.write(tmp_path / "questions.parquet", questions, "questions", {})
+    names = ("questions", "greedy", "railcap", "solve")
+    files = {name: tmp_path / f"{name}.parquet" for name in names}
+    parquet.write(files["questions"], questions, "questions", {})
     (tmp_path / "exemplars.json").write_text(json.dumps(asked.exemplars))
-    sampling = {
-        "num_samples": 4, "temperature": 0.7, "top_p": 1.0, "max_new_tokens": 40,
-        "dtype": "bfloat16", "batch_size": "auto", "batch_invariant": False,
-    }  # fmt: skip
-    prompt = {key: getattr(asked.template, key) for key in ("template", "target", "separator")}
-    files = {name: tmp_path / f"{name}.parquet" for name in ("questions", "greedy")}
     shared = {
-        **files,
         "model": BASE,
+        "questions": files["questions"],
         "exemplars": tmp_path / "exemplars.json",
-        "sampling": sampling,
-        "benchmark": {"prompt": prompt, "stop": asked.stop, "extraction": "numeric"},
+        "sampling": SAMPLING | {"max_new_tokens": 40, "dtype": "bfloat16"},
+        "benchmark": BENCHMARK | {"stop": asked.stop},
         "metadata": {},
     }
-    greedy = {key: value for key, value in shared.items() if key != "greedy"}
-    jobs.decode_greedy(**greedy, output=tmp_path / "greedy.parquet")
+    jobs.decode_greedy(**shared, output=files["greedy"])
     jobs.sample_cell(
         **shared,
-        samples=tmp_path / "samples.parquet",
-        solve=tmp_path / "solve.parquet",
+        greedy=files["greedy"],
+        samples=files["railcap"],
+        solve=files["solve"],
         strategy={"class": "railcap", "parameters": {"n": 4, "suppression": "cap"}},
         seed=0,
         stream="strategies",
     )
-    for name, contract, cell in (
-        ("greedy", "greedy", "greedy"),
-        ("railcap", "samples", "samples"),
-    ):
-        pd.testing.assert_frame_equal(
-            parquet.read(evaluated / f"{name}.parquet", contract),
-            parquet.read(tmp_path / f"{cell}.parquet", contract),
-        )
+    assert_the_same("greedy", "greedy", evaluated, tmp_path)
+    assert_the_same("railcap", "samples", evaluated, tmp_path)
 
 
 @pytest.mark.parametrize("settings", [None, "[]", "{", '{"editor.fontSize": 12}'])
@@ -120,16 +115,6 @@ def test_the_output_is_not_in_the_models_folder(tmp_path, capsys, monkeypatch):
     assert "model-toy_gsm8k is in the model's folder" in capsys.readouterr().err
     assert main(["sample", str(GEMMA), "--clean", ".", *words]) == 2
     assert "is in the model's folder ." in capsys.readouterr().err
-
-
-def test_every_file_is_scored_by_zerogap_score(evaluated, capsys):
-    files = [str(evaluated / f"{name}.parquet") for name in STRATEGIES]
-    status = main(["score", "--clean", str(evaluated / "clean.parquet"), *files, "--format", "csv"])
-    assert status == 0
-    assert [line.split(",")[1] for line in capsys.readouterr().out.splitlines()[1:]] == [
-        *STRATEGIES,
-        "clean",
-    ]
 
 
 def test_the_files_for_a_reader_agree_with_the_responses(evaluated):
@@ -201,12 +186,6 @@ def test_a_wrong_reference_or_clean_model_is_found_before_anything_is_decoded(tm
     line = rejected(capsys, tmp_path / "out", "--clean", shutil.copytree(BASE, tmp_path / "copy"))
     assert f"--clean: {tmp_path / 'copy'} is the model itself" in line
     assert not (tmp_path / "out").exists()
-
-
-def test_the_folder_is_called_after_model_and_benchmark(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert main(["sample", str(BASE), "--benchmark", "toy_gsm8k", *map(str, SMALL)]) == 0
-    assert (tmp_path / "llama2-toy_gsm8k/identity.parquet").exists()
 
 
 def test_the_record_has_each_strategy_as_it_was_drawn(evaluated):
@@ -287,56 +266,22 @@ def test_responses_under_another_strategy_of_the_same_name_are_not_taken(
     assert run("sample", folder, "--strategies", "mine_1:Mine,railcap") == 0
 
 
-def test_an_interrupted_command_resumes(tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("done", [3, 6], ids=["in the likelihoods", "in the samples"])
+def test_an_interrupted_command_resumes(done, tmp_path, monkeypatch, capsys):
+    """Of four likelihoods, one part of greedy trajectories, and two of samples."""
+    resumed, whole = tmp_path / "resumed", tmp_path / "whole"
     monkeypatch.setitem(model_run.SAMPLES_PER_CHUNK, "samples", 2 * 4)
-    saved = []
-    save = Journal.add
-
-    def save_once(self, *part):
-        if len(saved) == 2:  # the greedy trajectories, half of the samples
-            raise KeyboardInterrupt
-        save(self, *part)
-        saved.append(part)
-
-    monkeypatch.setattr(Journal, "add", save_once)
-    assert run("sample", tmp_path / "resumed") == 130
-    assert "repeat the command to resume" in capsys.readouterr().err
-    assert not (tmp_path / "resumed/identity.parquet").exists()
-    saved[:] = ["several"] * 3
-    assert run("sample", tmp_path / "resumed") == 0
-    assert len(saved) == 3 + 1  # the first chunk was not sampled again
-    assert run("sample", tmp_path / "whole") == 0
-    pd.testing.assert_frame_equal(
-        *(
-            parquet.read(tmp_path / name / "identity.parquet", "samples")
-            for name in ("resumed", "whole")
-        )
-    )
-
-
-def test_interrupted_likelihoods_resume(tmp_path, monkeypatch):
     options = ["--strategies", "identity"]
-    assert run("evaluate", tmp_path / "whole", *options) == 0
-    computed = []
-    compute = model_run.token_log_probabilities
-
-    def compute_once(*arguments):
-        if len(computed) == 3:
-            raise KeyboardInterrupt
-        computed.append(arguments)
-        return compute(*arguments)
-
-    monkeypatch.setattr(model_run, "token_log_probabilities", compute_once)
-    assert run("evaluate", tmp_path / "resumed", *options) == 130
-    computed[:] = ["several"] * 4
-    assert run("evaluate", tmp_path / "resumed", *options) == 0
-    assert len(computed) == 4 + 1  # of four questions, three were not computed again
-    pd.testing.assert_frame_equal(
-        *(
-            parquet.read(tmp_path / name / "likelihoods.parquet", "likelihoods")
-            for name in ("resumed", "whole")
-        )
-    )
+    stored_parts(monkeypatch, at_most=done)
+    assert run("evaluate", resumed, *options) == 130
+    assert "repeat the command to resume" in capsys.readouterr().err
+    assert not (resumed / "identity.parquet").exists()
+    remaining = stored_parts(monkeypatch)
+    assert run("evaluate", resumed, *options) == 0
+    assert len(remaining) == 4 + 1 + 2 - done
+    assert run("evaluate", whole, *options) == 0
+    assert_the_same("likelihoods", "likelihoods", resumed, whole)
+    assert_the_same("identity", "samples", resumed, whole)
 
 
 def test_a_model_is_loaded_and_tried_once_and_freed_before_the_next(tmp_path, monkeypatch, capsys):

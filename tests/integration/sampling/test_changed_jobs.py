@@ -6,10 +6,16 @@ import re
 import pandas as pd
 import pytest
 
-from helpers.job_inputs import BENCHMARK, SAMPLING, write_greedy, write_inputs, write_model
+from helpers.job_inputs import (
+    BENCHMARK,
+    SAMPLING,
+    stored_parts,
+    write_greedy,
+    write_inputs,
+    write_model,
+)
 from zerogap.errors import InputError
 from zerogap.io import parquet
-from zerogap.io.resume import Journal
 from zerogap.sampling import cell, jobs
 from zerogap.sampling.tables import merge_shards
 
@@ -65,16 +71,10 @@ def test_a_cell_starts_over_if_what_its_samples_depend_on_has_changed(
     key, sample, tmp_path, monkeypatch, capsys
 ):
     monkeypatch.setattr(cell, "SAMPLES_PER_CHUNK", 2 * SAMPLING["num_samples"])
-    save = Journal.add
-
-    def save_and_stop(*arguments):
-        save(*arguments)
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Journal, "add", save_and_stop)
-        with pytest.raises(KeyboardInterrupt):
-            sample("cell")
+    stored_parts(monkeypatch, at_most=1)
+    with pytest.raises(KeyboardInterrupt):
+        sample("cell")
+    stored_parts(monkeypatch)
     changed = CHANGES[key](tmp_path)
     table = sample("cell", **changed)
     assert re.search(rf"settings changed since the last run \(.*\b{key}\b", capsys.readouterr().err)
@@ -86,34 +86,16 @@ def test_a_strategy_that_filters_samples_no_cell(sample):
         sample("ted", strategy={"class": "ted"})
 
 
-PARAMETERS = {
-    "strategy": {"class": "railcap", "parameters": {"n": 1}},
-    "sampling": SAMPLING | {"num_samples": 50, "max_new_tokens": 4},
-    "benchmark": BENCHMARK,
-    "seed": 5,
-    "stream": "strategies",
-    "metadata": {},
-}
-
-
-def test_merged_shards_have_the_bytes_of_an_undivided_job(tmp_path):
-    inputs = write_inputs(tmp_path, 6) | {"greedy": write_greedy(tmp_path, [[1, 2, 3]] * 6)}
-
-    def sample(name, **shard):
-        (tmp_path / name).mkdir()
-        samples, solve = (tmp_path / name / f"{table}.parquet" for table in ("samples", "solve"))
-        jobs.sample_cell(**inputs, **PARAMETERS, samples=samples, solve=solve, **shard)
-        return samples, solve
-
-    whole = sample("whole")
-    samples, solve = zip(*(sample(f"{k}", shard=(k, 2)) for k in range(2)), strict=True)
-    merged = tmp_path / "samples.parquet", tmp_path / "solve.parquet"
+def test_merged_shards_have_the_bytes_of_an_undivided_job(inputs, sample, tmp_path):
+    for name, shard in (("whole", (0, 1)), ("0", (0, 2)), ("1", (1, 2))):
+        sample(name, shard=shard)
     merge_shards(
-        samples=samples,
-        solve=solve,
+        samples=[tmp_path / f"{shard}.parquet" for shard in range(2)],
+        solve=[tmp_path / f"{shard}_solve.parquet" for shard in range(2)],
         questions=inputs["questions"],
-        merged_samples=merged[0],
-        merged_solve=merged[1],
+        merged_samples=tmp_path / "merged.parquet",
+        merged_solve=tmp_path / "merged_solve.parquet",
     )
-    for one, other in zip(merged, whole, strict=True):
-        assert one.read_bytes() == other.read_bytes()
+    for table in ("", "_solve"):
+        merged, whole = (tmp_path / f"{name}{table}.parquet" for name in ("merged", "whole"))
+        assert merged.read_bytes() == whole.read_bytes()

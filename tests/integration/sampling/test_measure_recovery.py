@@ -6,12 +6,11 @@ import pandas as pd
 import pytest
 
 import replay_rail
-from helpers.job_inputs import BENCHMARK, SAMPLING, write_inputs
+from helpers.job_inputs import BENCHMARK, SAMPLING, stored_parts, write_inputs
 from helpers.tiny_models import tokenizer
 from zerogap.analysis.rail import replay
 from zerogap.data.token_kinds import token_kinds
 from zerogap.io import parquet
-from zerogap.io.resume import Journal
 from zerogap.sampling import cell, diagnostics, jobs
 
 QUESTIONS = 6
@@ -58,11 +57,11 @@ def test_every_question_has_its_forced_responses(folder):
 
 
 def test_a_models_own_greedy_tokens_have_rank_1(folder):
-    inputs = {
-        "model": folder / "model", "questions": folder / "questions.parquet",
-        "exemplars": folder / "exemplars.json", "clean_greedy": folder / "greedy.parquet",
-    }  # fmt: skip
-    diagnostics.rank_clean_tokens(**inputs, output=folder / "ranks.parquet", steps=3, **PARAMETERS)
+    diagnostics.rank_clean_tokens(
+        model=folder / "model", questions=folder / "questions.parquet",
+        exemplars=folder / "exemplars.json", clean_greedy=folder / "greedy.parquet",
+        output=folder / "ranks.parquet", steps=3, **PARAMETERS,
+    )  # fmt: skip
     table = parquet.read(folder / "ranks.parquet", "ranks")
     greedy = parquet.read(folder / "greedy.parquet", "greedy").set_index("question_id")
     assert (table["rank"] == 1).all()
@@ -74,21 +73,12 @@ def test_a_models_own_greedy_tokens_have_rank_1(folder):
 
 def test_an_interrupted_measurement_of_recovery_resumes(folder, monkeypatch):
     monkeypatch.setattr(cell, "SAMPLES_PER_CHUNK", 2 * SAMPLING["num_samples"])
-    saved = []
-    save = Journal.add
-
-    def save_once(self, *part):
-        if len(saved) == 1:
-            raise KeyboardInterrupt
-        save(self, *part)
-        saved.append(part)
-
-    monkeypatch.setattr(Journal, "add", save_once)
+    stored_parts(monkeypatch, at_most=1)
     with pytest.raises(KeyboardInterrupt):
         measure_recovery(folder, folder / "resumed.parquet")
-    saved[:] = ["several"] * 2
+    remaining = stored_parts(monkeypatch)
     measure_recovery(folder, folder / "resumed.parquet")
-    assert len(saved) == 2 + 2  # the first chunk was not sampled again
+    assert len(remaining) == 2  # of three chunks
     pd.testing.assert_frame_equal(
         *(parquet.read(folder / f"{name}.parquet", "recovery") for name in ("resumed", "recovery"))
     )
@@ -112,10 +102,7 @@ def test_the_rail_is_replayed_for_the_clean_model_and_every_strategy(folder, tmp
     )
     replay_rail.main(job)
     table = parquet.read(tmp_path / "rail.parquet", "rail")
-    assert table.groupby("responses", sort=False).size().to_dict() == {
-        "clean": QUESTIONS, "identity": QUESTIONS, "railcap": QUESTIONS,
-    }  # fmt: skip
-    assert table.leaked.tolist() == [k < 3 for k in range(QUESTIONS)] * 3
+    assert len(table) == 3 * QUESTIONS
     leaked = parquet.read(folder / "questions.parquet", "questions").set_index("question_id").leaked
     kind = token_kinds(tokenizer().decode, [tokenizer().eos_token_id])
     expected = [
@@ -127,5 +114,3 @@ def test_the_rail_is_replayed_for_the_clean_model_and_every_strategy(folder, tmp
         )
     ]
     pd.testing.assert_frame_equal(table, pd.concat(expected, ignore_index=True), check_dtype=False)
-    lengths = parquet.read(folder / "railcap.parquet", "samples").groupby("question_id").n_tokens
-    assert table[table.responses == "railcap"].n_steps.tolist() == lengths.sum().tolist()

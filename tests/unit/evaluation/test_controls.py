@@ -15,15 +15,18 @@ from zerogap.evaluation.controls import style_auc
 ENTRY = "Ann has {a} bags of {b} nuts. How many nuts does she have?"
 
 
+NUMBERS = [(a, b) for a in range(3, 8) for b in range(23, 98, 16)]
+
+
 @pytest.fixture
 def questions(tmp_path):
-    """A file of 25 questions whose answers mark their calculations; the file of other ones."""
+    """A file of questions, by default of 25 whose answers mark their calculations."""
 
-    def write(name, numbers):
+    def write(name="a.jsonl", numbers=NUMBERS, answer="She has {a}*{b}=<<{a}*{b}={c}>>{c} nuts."):
         lines = [
             {
                 "question": ENTRY.format(a=a, b=b),
-                "answer": f"She has {a}*{b}=<<{a}*{b}={a * b}>>{a * b} nuts.\n#### {a * b}",
+                "answer": f"{answer.format(a=a, b=b, c=a * b)}\n#### {a * b}",
             }
             for a, b in numbers
         ]
@@ -32,9 +35,6 @@ def questions(tmp_path):
         return str(path)
 
     return write
-
-
-NUMBERS = [(a, b) for a in range(3, 8) for b in range(23, 98, 16)]
 
 
 def masked(text):
@@ -46,7 +46,7 @@ def asked(path, number=None):
 
 
 def test_rephrased_controls_are_the_questions_with_other_numbers(questions):
-    benchmark = asked(questions("a.jsonl", NUMBERS))
+    benchmark = asked(questions())
     found = controls.load(benchmark, None, 0)
     originals = benchmark.questions.set_index("question_id").question
     assert len(found.questions) >= 20
@@ -71,49 +71,40 @@ def test_a_generator_gives_new_questions():
 
 def test_a_file_is_asked_like_the_benchmark(questions):
     benchmark = asked("toy_gsm8k", 30)
-    found = controls.load(benchmark, questions("b.jsonl", NUMBERS), 0)
+    found = controls.load(benchmark, questions(), 0)
     assert len(found.questions) == 25
     assert found.template == benchmark.template
     assert found.exemplars == benchmark.exemplars
 
 
 def test_too_few_questions_have_no_controls_unless_they_are_asked_for(questions):
-    benchmark = asked(questions("a.jsonl", NUMBERS), 19)
+    benchmark = asked(questions(), 19)
     assert controls.load(benchmark, None, 0) is None
     assert controls.load(benchmark, "none", 0) is None
     with pytest.raises(InputError, match=r"--controls rephrased: 1. controls for 19 questions"):
         controls.load(benchmark, "rephrased", 0)
 
 
-def test_answers_of_nothing_but_calculations_have_controls(tmp_path):
-    path = tmp_path / "a.jsonl"
-    lines = [
-        {"question": ENTRY.format(a=a, b=b), "answer": f"<<{a}*{b}={a * b}>>\n#### {a * b}"}
-        for a, b in NUMBERS
-    ]
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    assert len(controls.load(asked(str(path)), None, 0).questions) >= 20
+def test_answers_of_nothing_but_calculations_have_controls(questions):
+    benchmark = asked(questions(answer="<<{a}*{b}={c}>>"))
+    assert len(controls.load(benchmark, None, 0).questions) >= 20
 
 
-def test_answers_without_calculations_have_no_controls(tmp_path):
-    path = tmp_path / "a.jsonl"
-    lines = [{"question": f"What is {k} and 7?", "gold": k + 7} for k in range(30)]
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    assert controls.load(asked(str(path)), None, 0) is None
+def test_answers_without_calculations_have_no_controls(questions):
+    benchmark = asked(questions(answer="She has {c} nuts."))
+    assert controls.load(benchmark, None, 0) is None
     with pytest.raises(InputError, match=r"no answer of .*a\.jsonl marks its calculations"):
-        controls.load(asked(str(path)), "rephrased", 0)
+        controls.load(benchmark, "rephrased", 0)
 
 
 def test_wrong_controls_are_errors(questions):
-    benchmark = asked(questions("a.jsonl", NUMBERS))
-    with pytest.raises(InputError, match=r"--controls fresh: .* has no generator"):
-        controls.load(benchmark, "fresh", 0)
-    with pytest.raises(InputError, match=r"fersh: is not a file; give one, or rephrased, fresh or"):
-        controls.load(benchmark, "fersh", 0)
-    with pytest.raises(
-        InputError, match=r"b\.jsonl: 24 of the controls are questions of the bench"
+    for source, message in (
+        ("fresh", "--controls fresh: .* has no generator"),
+        ("fersh", "fersh: is not a file; give one, or rephrased, fresh or"),
+        (questions("b.jsonl", NUMBERS[1:]), r"b\.jsonl: 24 of the controls are questions of the"),
     ):
-        controls.load(benchmark, questions("b.jsonl", NUMBERS[1:]), 0)
+        with pytest.raises(InputError, match=message):
+            controls.load(asked(questions()), source, 0)
 
 
 def test_the_style_of_texts_is_told_apart_only_where_it_differs(questions):

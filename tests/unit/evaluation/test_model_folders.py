@@ -78,8 +78,7 @@ def test_a_path_without_a_folder_is_not_looked_up_on_the_hub(name, monkeypatch, 
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.safetensors").touch()
     monkeypatch.setattr("huggingface_hub.snapshot_download", lambda *_, **__: pytest.fail("asked"))
-    with pytest.raises(InputError, match=rf"^{name}: no such folder; correct the path"):
-        model_folders.find(name, None, "auto")
+    assert rejected(name).startswith(f"{name}: no such folder; correct the path")
 
 
 def test_a_gated_model_says_where_to_accept_its_licence(monkeypatch):
@@ -103,27 +102,18 @@ REPLY = "{% for m in messages %}{{ m.content }}{% endfor %}"
 @pytest.mark.parametrize(
     ("template", "problem"),
     [
-        (
-            "{{ raise_exception('Begin with system') if messages[0].role != 'system' }}",
-            "cannot write .* \\(Begin with system\\)",
-        ),
-        (
-            "{{ messages[0].role == 'system' and messages[0].content }}{{ messages[1].content }}",
-            "out",
-        ),
-        (
-            "{% for m in messages %}{{ raise_exception('No reply') if m.role != 'user' }}"
-            "{{ m.content }}{% endfor %}",
-            "a reply .* \\(No reply\\)",
-        ),
-        (
-            "{% for m in messages %}{% for p in m.content %}{{ p.text }}{% endfor %}{% endfor %}",
-            "lists of content parts",
-        ),
-        ("{% for m in messages %}{{ m.content }}", "cannot write .* \\(.*endfor"),
+        ("{{ raise_exception('No system') if messages[0].role != 'system' }}",
+         r"cannot write .* \(No system\)"),
+        ("{{ messages[0].role == 'system' and messages[0].content }}{{ messages[1].content }}",
+         "out"),
+        (f"{{% if messages[1] %}}{{{{ raise_exception('No reply') }}}}{{% endif %}}{REPLY}",
+         r"a reply .* \(No reply\)"),
+        ("{% for m in messages %}{% for p in m.content %}{{ p.text }}{% endfor %}{% endfor %}",
+         "lists of content parts"),
+        ("{% for m in messages %}{{ m.content }}", r"cannot write .* \(.*endfor"),
         ({"rag": REPLY, "tool_use": REPLY}, "cannot write"),
     ],
-)
+)  # fmt: skip
 def test_a_chat_template_that_cannot_be_used_is_one_line(template, problem, with_template):
     message = rejected(with_template(template), "apply")
     assert re.search(problem, message), message

