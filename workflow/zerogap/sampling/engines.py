@@ -13,7 +13,7 @@ from typing import NamedTuple
 from zerogap.errors import InputError
 
 ENVIRONMENT = Path(__file__).parents[3] / ".venv/vllm"
-OLDEST_VERSION = "0.32.0"  # the tested one; far older ones ignore strategies without a message
+OLDEST_VERSION = 0, 32, 0  # the tested one; far older ones ignore strategies without a message
 
 
 class Vllm(NamedTuple):
@@ -26,11 +26,7 @@ class Vllm(NamedTuple):
     @property
     def is_too_old(self) -> bool:
         """Whether it may ignore strategies."""
-        version, oldest = (
-            [int(part) for part in re.findall(r"\d+", text)[:3]]
-            for text in (self.version, OLDEST_VERSION)
-        )
-        return version < oldest
+        return tuple(map(int, re.findall(r"\d+", self.version)[:3])) < OLDEST_VERSION
 
 
 def installed_vllm() -> Vllm | None:
@@ -60,8 +56,9 @@ def required_vllm() -> Vllm:
             "install it (docs/railcap.md#vllm), or set decoding.engine: zerogap"
         )
     if vllm.is_too_old:
+        oldest = ".".join(map(str, OLDEST_VERSION))
         raise InputError(
-            f"decoding.engine is vllm, but vLLM {vllm.version} is older than {OLDEST_VERSION}; "
+            f"decoding.engine is vllm, but vLLM {vllm.version} is older than {oldest}; "
             "install the version of envs/vllm.in, or set decoding.engine: zerogap"
         )
     return vllm
