@@ -176,18 +176,6 @@ def test_the_report_card_compares_the_model_and_its_references_with_controls(
     assert "different settings (controls was new questions (" in line
 
 
-def test_a_wrong_reference_or_clean_model_is_found_before_anything_is_decoded(tmp_path, capsys):
-    line = rejected(capsys, tmp_path / "out", "--num-questions", 20, "--reference", "/nowhere")
-    assert "/nowhere: no such folder" in line
-    line = rejected(capsys, tmp_path / "out", "--num-questions", 20, "--reference", BASE)
-    assert "--reference: is the model itself, or named twice" in line
-    line = rejected(capsys, tmp_path / "out", "--reference", BASE, "--controls", "none")
-    assert "--reference needs controls" in line
-    line = rejected(capsys, tmp_path / "out", "--clean", shutil.copytree(BASE, tmp_path / "copy"))
-    assert f"--clean: {tmp_path / 'copy'} is the model itself" in line
-    assert not (tmp_path / "out").exists()
-
-
 def test_the_record_has_each_strategy_as_it_was_drawn(evaluated):
     summary = json.loads((evaluated / "summary.json").read_text())
     record = json.loads((evaluated / "every_eval_ever.json").read_text())
@@ -220,8 +208,7 @@ def test_a_repeated_command_prints_the_same_without_loading_the_model(
 
 def test_other_settings_do_not_overwrite_the_responses(evaluated, capsys):
     before = (evaluated / "identity.parquet").read_bytes()
-    line = rejected(capsys, evaluated, "--temperature", 0.9)
-    assert "temperature was 0.7, now 0.9" in line
+    assert "temperature was 0.7, now 0.9" in rejected(capsys, evaluated, "--temperature", 0.9)
     assert (evaluated / "identity.parquet").read_bytes() == before
 
 
@@ -309,14 +296,22 @@ def test_a_model_is_loaded_and_tried_once_and_freed_before_the_next(tmp_path, mo
         assert capsys.readouterr().err.count("no GPU is visible") == 1
 
 
-def test_bad_options_end_in_one_line(tmp_path, capsys):
-    out = tmp_path / "out"
-    assert "shortcut needs the base model" in rejected(capsys, out, "--strategies", "shortcut")
-    assert "'none.parquet' does not exist" in rejected(capsys, out, "--neurons", "none.parquet")
-    assert "--temperature must be above 0" in rejected(capsys, out, "--temperature", 0)
-    assert "num_samples: must be" in rejected(capsys, out, "--num-samples", 0)
-    assert "--num-questions must be" in rejected(capsys, out, "--num-questions", 0)
-    assert "--clean-batch2 needs --clean" in rejected(capsys, out, "--clean-batch2")
+def test_bad_options_end_in_one_line_before_anything_is_decoded(tmp_path, capsys):
+    copy = shutil.copytree(BASE, tmp_path / "copy")
+    for message, *options in (
+        ("shortcut needs the base model", "--strategies", "shortcut"),
+        ("'none.parquet' does not exist", "--neurons", "none.parquet"),
+        ("--temperature must be above 0", "--temperature", 0),
+        ("num_samples: must be", "--num-samples", 0),
+        ("--num-questions must be", "--num-questions", 0),
+        ("--clean-batch2 needs --clean", "--clean-batch2"),
+        (f"--clean: {copy} is the model itself", "--clean", copy),
+        ("--reference needs controls", "--reference", BASE, "--controls", "none"),
+        ("/nowhere: no such folder", "--num-questions", 20, "--reference", "/nowhere"),
+        ("is the model itself, or named twice", "--num-questions", 20, "--reference", BASE),
+    ):
+        assert message in rejected(capsys, tmp_path / "out", *options)
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_prompt_beyond_the_context_is_found_before_anything_is_decoded(tmp_path, capsys):
