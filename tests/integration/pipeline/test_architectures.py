@@ -18,6 +18,7 @@ from helpers.scripts import python
 from zerogap.engine import loading
 from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
 from zerogap.io import parquet
+from zerogap.io.resume import exclusive
 
 FAMILIES = {"llama2": "llama", "gemma4": "gemma4", "pythia": "gpt_neox"}  # of the paper's models
 
@@ -69,6 +70,16 @@ def test_a_base_that_is_nowhere_is_one_clear_line(tmp_path):
         "cannot be downloaded ("
     )
     assert process.stderr.count("\n") == 1
+
+
+def test_a_second_rehearsal_leaves_the_files_of_a_running_one(tmp_path):
+    results = tmp_path / "results/paper_rehearsal"
+    results.mkdir(parents=True)
+    with exclusive(results, results.with_suffix(".lock")):
+        process = rehearse(tmp_path)
+    assert process.returncode == 2
+    assert process.stderr.startswith("error: results/paper_rehearsal: another process is making")
+    assert results.is_dir()
 
 
 def test_what_preflight_refuses_fails_the_rehearsal(tmp_path):

@@ -103,16 +103,21 @@ def rehearse(
     _check_models("--models", models or [], settings.models)
     if not Path("Snakefile").is_file():
         raise InputError("the folder has no Snakefile; run the command in a checkout")
+    from zerogap.io.resume import exclusive
     from zerogap.pipeline import rehearse as rehearsal  # imported late: torch takes seconds
 
     results = Path("results", rehearsal.run_name(settings))
-    shutil.rmtree(results, ignore_errors=True)
     chosen = models or list(settings.models)
-    overlay, targets = rehearsal.prepare(settings, chosen, results / "rehearsal")
-    command = [sys.executable, "-m", "snakemake", "--cores", "all", "--configfile", *files, overlay]
-    status = subprocess.run(  # noqa: S603
-        [*map(str, command), "--quiet", "rules", "host", "--", *targets], check=False
-    ).returncode
+    results.parent.mkdir(exist_ok=True)
+    with exclusive(results, results.with_suffix(".lock")):
+        shutil.rmtree(results, ignore_errors=True)
+        overlay, targets = rehearsal.prepare(settings, chosen, results / "rehearsal")
+        command = ["-m", "snakemake", "--cores", "all", "--configfile", *files, overlay]
+        status = subprocess.run(  # noqa: S603
+            [sys.executable, *map(str, command), "--quiet", "rules", "host", "--", *targets],
+            check=False,
+            close_fds=False,  # it has the lock too
+        ).returncode
     print("the rehearsal failed" if status else "the rehearsal passed")
     return status
 
