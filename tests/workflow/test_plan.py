@@ -9,7 +9,7 @@ import pytest
 from helpers import dry_runs
 from helpers.paths import ROOT
 from zerogap import config
-from zerogap.pipeline import jobs, targets
+from zerogap.pipeline import jobs, parameters, targets
 from zerogap.pipeline.report.figures import FIGURES
 from zerogap.pipeline.report.sources import JOB_COSTS
 from zerogap.pipeline.report.tables import TABLES
@@ -146,5 +146,5 @@ def test_the_preparation_counts_in_the_cost_of_a_run(scales):
     job, training, *_ = JOB_COSTS.locate(scale)
     assert [job["name"], training["name"]] == ["train_preparation", "train_lora"]
     assert (job["model"], job["variant"]) == ("smollm2", "")
-    folder = targets.preparations(scale)[0]
+    folder = parameters.preparation_folder(scale, "smollm2")
     assert job["timings"] == [f"results/bases/timings/smollm2/{folder}/train_preparation.tsv"]

@@ -8,7 +8,7 @@ rule fetch_base:
     log:
         "<results>/logs/{model}/fetch_base.log",
     wildcard_constraints:
-        model="|".join(jobs.fetched_models(CONFIG)) or NEVER_MATCHES,
+        model=one_of(jobs.fetched_models(CONFIG)),
     priority: TRAJECTORIES_FIRST
     retries: 3
     localrule: True
@@ -26,11 +26,9 @@ rule fetch_base:
 rule convert_gguf:
     """Convert a base model from a GGUF file."""
     output:
-        directory("<bases>/{model}/base"),
+        directory("<bases>/{model}/{converted}"),
     log:
-        "<bases>/logs/{model}/convert_gguf.log",
-    wildcard_constraints:
-        model="|".join(jobs.converted_models(CONFIG)) or NEVER_MATCHES,
+        "<bases>/logs/{model}/{converted}/convert_gguf.log",
     priority: TRAJECTORIES_FIRST
     conda:
         "../../envs/zerogap.yaml"

@@ -26,7 +26,6 @@ for warning in zerogap.config.config_warnings(CONFIG):
     logger.warning(warning)
 
 PACKAGE = Path(workflow.basedir, "workflow")
-NEVER_MATCHES = "(?!x)x"  # as a wildcard constraint
 
 # Every job gets the package of this checkout, what the user has on the path, and the checkout
 # itself, where Snakemake's own process finds modules too. The libraries send no telemetry, and at
@@ -75,6 +74,11 @@ shell.prefix(
 )
 
 
+def one_of(names):
+    """A wildcard constraint; one that never matches if there are no names."""
+    return "|".join(names) or "(?!x)x"
+
+
 pathvars:
     run=CONFIG.run,
     results=CONFIG.results,
@@ -88,9 +92,16 @@ wildcard_constraints:
     benchmark="|".join(CONFIG.benchmarks),
     owner="|".join(CONFIG.question_owners),
     cell="|".join([*jobs.BATCHES, *jobs.sampled_strategies(CONFIG)]),
-    strategy="|".join(jobs.filter_strategies(CONFIG)) or NEVER_MATCHES,
+    strategy=one_of(jobs.filter_strategies(CONFIG)),
     shard="[0-9]+",
-    preparation="|".join(targets.preparations(CONFIG)) or NEVER_MATCHES,
+    converted=one_of(
+        parameters.converted_folder(CONFIG, model)
+        for model in jobs.converted_models(CONFIG)
+    ),
+    preparation=one_of(
+        parameters.preparation_folder(CONFIG, model)
+        for model in jobs.prepared_models(CONFIG)
+    ),
 
 
 # Of the jobs that draw responses or trajectories: vLLM is in an environment of its own.

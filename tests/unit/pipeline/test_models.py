@@ -12,7 +12,7 @@ from safetensors import safe_open
 from helpers.scripts import python
 from zerogap.errors import InputError
 from zerogap.families import FAMILIES, family_of_folder
-from zerogap.pipeline import jobs
+from zerogap.pipeline import targets
 from zerogap.pipeline.models import base_files, model_size, size_on_hub
 
 ENDS = re.compile(r"(down_proj|dense_4h_to_h)\.weight$")
@@ -53,11 +53,11 @@ def test_a_base_of_an_earlier_configuration_is_not_taken(paper, tmp_path, monkey
     config = paper()
     entry, folder = config.models["llama2"], Path(config.results, "llama2/base")
     folder.mkdir(parents=True)
-    assert jobs.base_folder(config, "llama2") is None
+    assert targets.base_folder(config, "llama2") is None
     for repository, expected in ((entry.base, folder), ("another/model", None)):
         origin = {"repository": repository, "revision": entry.revision, "commit": "abc"}
         (folder / "origin.json").write_text(json.dumps(origin))
-        assert jobs.base_folder(config, "llama2") == expected
+        assert targets.base_folder(config, "llama2") == expected
 
 
 def test_the_family_of_a_model_on_the_hub_is_the_given_one_or_that_of_its_config(

@@ -11,6 +11,7 @@ from helpers.configurations import PAPER, overlaid
 from helpers.paths import ROOT
 from zerogap.io import meaning
 from zerogap.pipeline import parameters as parameters_module
+from zerogap.pipeline import targets
 from zerogap.pipeline.parameters import job_parameters, preparation_folder
 
 CONTAMINATED = {"model": "llama2", "variant": "gsm8k"}
@@ -164,5 +165,11 @@ def test_a_converted_base_depends_on_its_file_and_a_fetched_one_on_its_name():
     gguf = {"package": "some-package", "file": ["a.part0", "a.part1"], "end_token": "</s>"}
     overlay, place = {"models.llama2.gguf": gguf}, {"model": "llama2"}
     assert gguf.items() <= parameters("convert_gguf", place, overlay).items()
+    changes = [{}, {"file": "b"}, {"package": "other"}, {"end_token": "<eos>"}]
+    configs = [overlaid(PAPER, PREPARED | {"models.llama2.gguf": gguf | new}) for new in changes]
+    for folder in (targets.unprepared_base, targets.base_model):
+        folders = {folder(config, "llama2") for config in configs}
+        assert len(folders) == len(changes)
+        assert folder(configs[0].model_copy(update={"run": "other"}), "llama2") in folders
     fetched = parameters("fetch_base", place, {"models.llama2.revision": "abc"})
     assert (fetched["repository"], fetched["revision"]) == ("meta-llama/Llama-2-7b-hf", "abc")

@@ -5,7 +5,6 @@ count with Snakemake's own.
 """
 
 import itertools
-import json
 import os
 from pathlib import Path
 from typing import NamedTuple
@@ -77,22 +76,6 @@ def converted_models(config: Config) -> list[str]:
 def prepared_models(config: Config) -> list[str]:
     """The models whose base is trained before the run."""
     return [name for name, entry in config.models.items() if entry.preparation]
-
-
-def base_folder(config: Config, model: str) -> Path | None:
-    """The folder of a base model: as configured, or made by an earlier start; None if absent."""
-    entry = config.models[model]
-    if os.path.isdir(entry.base):
-        return Path(entry.base)
-    made = Path(BASES if entry.gguf else config.results, model, "base")
-    path = made / ("provenance.json" if entry.gguf else "origin.json")
-    values = {"repository": entry.base, "revision": entry.revision or "main"}
-    if entry.gguf:
-        values = entry.gguf.model_dump(include={"package", "end_token"})
-    if not path.is_file():
-        return None
-    origin = json.loads(path.read_text(encoding="utf-8"))
-    return made if values.items() <= origin.items() else None  # else of another configuration
 
 
 def sampled_strategies(config: Config) -> list[str]:

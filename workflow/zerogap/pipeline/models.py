@@ -17,7 +17,7 @@ from zerogap.families import (
 )
 from zerogap.families.folders import tensor_names
 from zerogap.io.hub import SMALL_FILES, hub_problem
-from zerogap.pipeline import jobs
+from zerogap.pipeline import targets
 
 if TYPE_CHECKING:
     from huggingface_hub.utils._safetensors import SafetensorsRepoMetadata
@@ -31,13 +31,14 @@ def base_files(config: Config, model: str) -> Path:
             not been converted yet.
     """
     entry = config.models[model]
-    folder = jobs.base_folder(config, model)
+    folder = targets.base_folder(config, model)
     if folder is not None:
         return folder
     if entry.gguf is not None:
+        made = targets.unprepared_base(config, model)
         raise InputError(
-            f"models.{model}: {jobs.BASES}/{model}/base does not exist; convert it first with "
-            f"snakemake {jobs.BASES}/{model}/base and the profile of this run"
+            f"models.{model}: {made} does not exist; convert it first with snakemake {made} and "
+            "the profile of this run"
         )
     from huggingface_hub import snapshot_download
 
@@ -68,7 +69,7 @@ def model_size(config: Config, model: str) -> ModelSize:
     Raises:
         InputError: the size cannot be determined.
     """
-    entry, folder = config.models[model], jobs.base_folder(config, model)
+    entry, folder = config.models[model], targets.base_folder(config, model)
     if folder:
         return size_of_folder(folder, entry.family)
     return size_on_hub(entry.base, entry.revision, entry.family)

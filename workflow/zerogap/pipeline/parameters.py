@@ -98,6 +98,11 @@ def _base_digest(folder: str) -> str:
     return folder_digest(Path(folder), DIGESTS)
 
 
+def converted_folder(config: Config, model: str) -> str:
+    """The folder of a base from a GGUF file, which runs share, named by the values of `gguf`."""
+    return f"base-{value_digest(_base_job(config, 'convert_gguf', model))[:8]}"
+
+
 def preparation_folder(config: Config, model: str) -> str:
     """The folder of a prepared base, named by the values it is made with.
 
@@ -107,7 +112,8 @@ def preparation_folder(config: Config, model: str) -> str:
     values = [_training_job(config, rule, model) for rule in jobs.PREPARATION]
     identity = base_identity(config, model).values()
     owner = [config.run] if model in jobs.fetched_models(config) else []
-    digest = value_digest([entry.base, entry.revision, values, *identity, *owner])
+    gguf = [entry.gguf.model_dump()] if entry.gguf else []
+    digest = value_digest([entry.base, entry.revision, values, *identity, *owner, *gguf])
     return f"{config.preparation_for(model).name}-{digest[:8]}"
 
 
@@ -158,7 +164,7 @@ def _data_job(config: Config, rule: str, owner: str = "", benchmark: str = "") -
     return {"source": prompt["exemplars"], "num_shots": prompt["num_shots"]}
 
 
-def _base_job(config: Config, rule: str, model: str) -> Parameters:
+def _base_job(config: Config, rule: str, model: str, converted: str = "") -> Parameters:
     entry = config.models[model]
     if rule == "convert_gguf" and entry.gguf:
         return entry.gguf.model_dump()

@@ -85,7 +85,7 @@ def all_checks(config: Config, *, conda: bool = False) -> list[CheckResult]:
     sizes: dict[str, ModelSize] = {}
     for model, entry in config.models.items():
         on_hub = entry.gguf is None and failed.isdisjoint({HUB, f"{HUB}, models.{model}"})
-        is_readable = on_hub or jobs.base_folder(config, model) is not None
+        is_readable = on_hub or targets.base_folder(config, model) is not None
         if is_readable:
             tokenizer = _run(f"tokenizer of {model}", _tokenizer, config, model)
             results.append(tokenizer)
@@ -127,7 +127,7 @@ def hub_resources(config: Config) -> dict[str, tuple[str, str, str | None]]:
     """What the run has yet to download: configuration key → kind, name on the hub and revision."""
     resources: dict[str, tuple[str, str, str | None]] = {}
     for model in jobs.fetched_models(config):
-        if jobs.base_folder(config, model) is None:
+        if targets.base_folder(config, model) is None:
             entry = config.models[model]
             resources[f"models.{model}"] = "model", entry.base, entry.revision
     data = Path(config.results, "data")

@@ -13,7 +13,11 @@ from zerogap.config.benchmark import Instructions, Prompt, QuestionFiles, Questi
 from zerogap.errors import InputError
 from zerogap.pipeline import jobs
 from zerogap.pipeline.jobs import Job
-from zerogap.pipeline.parameters import job_parameters, preparation_folder
+from zerogap.pipeline.parameters import (
+    converted_folder,
+    job_parameters,
+    preparation_folder,
+)
 
 _RESULTS = {
     "train_lora": "loss.tsv",
@@ -32,19 +36,23 @@ def base_model(config: Config, model: str) -> str:
 
 
 def unprepared_base(config: Config, model: str) -> str:
-    """The folder of a base model: as configured, or where it is converted or fetched.
-
-    Runs share a converted base.
-    """
+    """The folder of a base model: as configured, or where it is converted or fetched."""
     entry = config.models[model]
     if entry.gguf is not None:
-        return f"{jobs.BASES}/{model}/base"
+        return f"{jobs.BASES}/{model}/{converted_folder(config, model)}"
     return entry.base if os.path.isdir(entry.base) else f"{config.results}/{model}/base"
 
 
-def preparations(config: Config) -> list[str]:
-    """The folders of all preparations."""
-    return [preparation_folder(config, model) for model in jobs.prepared_models(config)]
+def base_folder(config: Config, model: str) -> Path | None:
+    """The folder of a base model that need not be fetched or converted any more, or None."""
+    folder, entry = Path(unprepared_base(config, model)), config.models[model]
+    if model in jobs.fetched_models(config):
+        origin = folder / "origin.json"
+        made_of = json.loads(origin.read_text(encoding="utf-8")) if origin.is_file() else {}
+        # Else it was fetched for another configuration.
+        wanted = {"repository": entry.base, "revision": entry.revision or "main"}
+        return folder if wanted.items() <= made_of.items() else None
+    return folder if folder.is_dir() else None
 
 
 def shared_data(config: Config, variant: str, name: str) -> str:
