@@ -16,15 +16,15 @@ every tenth repetition, the first for the plain bootstrap, which draws questions
 and leaves out strata that are empty in a resample. It takes about 15 minutes on one core.
 """
 
-import argparse
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import combinations
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
+from metric_study import Draw, inflated, leaked, options, publish, spread
 
 from zerogap import metrics
 from zerogap.metrics.comparison import Comparison, SolveCounts
@@ -54,18 +54,10 @@ SCALES = {
     "N = 80, m = B = 30": Scale(80, 30, 6000),
 }
 
-Population = Callable[[np.random.Generator, int], Values]
-
 
 def as_in_the_paper(rng: np.random.Generator, n: int) -> Values:
     """Mean .22, a quarter without a correct response among 50 (paper: .219, nearly a quarter)."""
     return rng.beta(0.35, 1.24, n)
-
-
-def spread_out(rng: np.random.Generator, n: int) -> Values:
-    """A quarter never solved, 8 % always, the rest spread over [0, 1]."""
-    kind = rng.random(n)
-    return np.where(kind < 0.25, 0.0, np.where(kind < 0.33, 1.0, rng.beta(0.8, 1.1, n)))
 
 
 def weak(rng: np.random.Generator, n: int) -> Values:
@@ -73,22 +65,11 @@ def weak(rng: np.random.Generator, n: int) -> Values:
     return rng.beta(1, 9, n)
 
 
-POPULATIONS: dict[str, Population] = {
+POPULATIONS: dict[str, Draw] = {
     "as in the paper": as_in_the_paper,
-    "spread out": spread_out,
+    "spread out": spread,
     "weak": weak,
 }
-
-
-def leaked(n: int) -> Array:
-    """The first half of the questions."""
-    return np.arange(n) < n // 2
-
-
-def inflated(rng: np.random.Generator, q: Values, kept: float) -> Values:
-    """Leaked questions keep a fraction of the inflation on average, the others a twentieth."""
-    mean = np.where(leaked(len(q)), kept, 0.05)
-    return q + (1 - q) * rng.beta(4 * mean, 4 * (1 - mean))
 
 
 def overdone(rng: np.random.Generator, q: Values) -> Values:
@@ -227,7 +208,7 @@ class Study:
         )
 
 
-def run(population: Population, scale: Scale, repeats: int, seed: int = 0) -> Study:
+def run(population: Draw, scale: Scale, repeats: int, seed: int = 0) -> Study:
     """Simulate `repeats` evaluations."""
     n, m, _ = scale
     rng = np.random.default_rng([seed, n])
@@ -249,8 +230,8 @@ def responses(rng: np.random.Generator, probabilities: Values, num_samples: int)
     return SolveCounts(n_correct, np.full_like(n_correct, num_samples), first_correct)
 
 
-def headline_table(studies: dict[str, dict[str, Study]]) -> str:
-    """Markdown: one line per population and quantity, one column per scale."""
+def headline_table(studies: dict[str, dict[str, Study]]) -> pd.DataFrame:
+    """One line per population and quantity, one column per scale."""
     lines = []
     for population, by_scale in studies.items():
         missed = [study.missed(HEADLINE) for study in by_scale.values()]
@@ -270,11 +251,11 @@ def headline_table(studies: dict[str, dict[str, Study]]) -> str:
             )
         cells = [f"{np.mean(study.family):.1%}" for study in by_scale.values()]
         lines.append([population, "any of 21 equal pairs, simultaneous", *cells])
-    return markdown(["clean model", "quantity", *SCALES], lines)
+    return pd.DataFrame(lines, columns=["clean model", "quantity", *SCALES])
 
 
-def secondary_table(studies: dict[str, dict[str, Study]]) -> str:
-    """Markdown: the smallest and the largest percentage per population, metric and kind."""
+def secondary_table(studies: dict[str, dict[str, Study]]) -> pd.DataFrame:
+    """The smallest and the largest percentage per population, metric and kind."""
     lines = []
     for population, by_scale in studies.items():
         for metric in SECONDARY:
@@ -283,7 +264,7 @@ def secondary_table(studies: dict[str, dict[str, Study]]) -> str:
             for kind, label in kinds.items():
                 cells = [span(getattr(one, kind).values()) for one in missed]
                 lines.append([population, f"{metric.label}, {label}", *cells])
-    return markdown(["clean model", "quantity", *SCALES], lines)
+    return pd.DataFrame(lines, columns=["clean model", "quantity", *SCALES])
 
 
 def span(shares: Iterable[float]) -> str:
@@ -292,20 +273,9 @@ def span(shares: Iterable[float]) -> str:
     return f"{100 * min(shares):.1f}–{max(shares):.1%}"
 
 
-def markdown(header: list[str], lines: list[list[str]]) -> str:
-    """A Markdown table."""
-    rows = [header, ["---"] * len(header), *lines]
-    return "\n".join("| " + " | ".join(row) + " |" for row in rows) + "\n"
-
-
 def main() -> None:
     """Run the study and write its tables."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", type=Path, default=Path("metric-study"))
-    parser.add_argument(
-        "--scale", type=float, default=1.0, help="number of repeats, as a fraction of the study's"
-    )
-    args = parser.parse_args()
+    args = options(__doc__)
     studies = {
         population: {
             name: run(draw, scale, round(scale.repeats * args.scale))
@@ -313,12 +283,8 @@ def main() -> None:
         }
         for population, draw in POPULATIONS.items()
     }
-    for name, text in {
-        "intervals.md": headline_table(studies),
-        "secondary-intervals.md": secondary_table(studies),
-    }.items():
-        (args.output / name).write_text(text)
-        print(text)
+    publish(args.output, "intervals", headline_table(studies))
+    publish(args.output, "secondary-intervals", secondary_table(studies))
 
 
 if __name__ == "__main__":

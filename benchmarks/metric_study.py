@@ -217,15 +217,28 @@ def smallest(differences: Values, powers: Values, target: float = 0.8) -> float:
     return float(np.interp(target, increasing, np.concatenate([[0.0], differences])))
 
 
-def main() -> None:
-    """Run the study and write its tables."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def options(description: str) -> argparse.Namespace:
+    """The options of a study; the folder of its tables is made."""
+    parser = argparse.ArgumentParser(description=description.splitlines()[0])
     parser.add_argument("--output", type=Path, default=Path("metric-study"))
     parser.add_argument(
         "--scale", type=float, default=1.0, help="number of repeats, as a fraction of the study's"
     )
     args = parser.parse_args()
     args.output.mkdir(parents=True, exist_ok=True)
+    return args
+
+
+def publish(folder: Path, name: str, table: pd.DataFrame) -> None:
+    """Write a table as Markdown, and print it."""
+    text = table.to_markdown(index=False, disable_numparse=True)
+    (folder / f"{name}.md").write_text(f"{text}\n")
+    print(f"{name}\n\n{text}\n", flush=True)
+
+
+def main() -> None:
+    """Run the study and write its tables."""
+    args = options(__doc__)
 
     def scaled(repeats: int) -> int:
         return max(2, round(repeats * args.scale))
@@ -239,9 +252,7 @@ def main() -> None:
         "power": lambda: measure_power(scaled(200)),
     }
     for name, measure in tables.items():
-        text = measure().to_markdown(index=False, disable_numparse=True)
-        (args.output / f"{name}.md").write_text(f"{text}\n")
-        print(f"{name}\n\n{text}\n", flush=True)
+        publish(args.output, name, measure())
 
 
 if __name__ == "__main__":
