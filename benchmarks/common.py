@@ -218,18 +218,12 @@ def in_child(
     return json.loads(process.stdout.splitlines()[-1])
 
 
-def output_parser(description: str | None) -> argparse.ArgumentParser:
-    """A parser with the option `--output`."""
+def parser(description: str | None, **defaults: Any) -> argparse.ArgumentParser:
+    """A parser with the options of a model, and an integer option for each further default."""
     options = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     options.add_argument("--output", type=Path, help="also write the table to this Markdown file")
-    return options
-
-
-def parser(description: str | None, **defaults: Any) -> argparse.ArgumentParser:
-    """A parser with the options of a model, and an integer option for each further default."""
-    options = output_parser(description)
     options.add_argument("--model", default=defaults.pop("model", "llama2"), help="model or shape")
     options.add_argument("--dtype", default=defaults.pop("dtype", "float32"))
     for name, value in defaults.items():

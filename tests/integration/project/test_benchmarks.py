@@ -10,18 +10,14 @@ import pytest
 import torch
 
 from helpers.paths import ROOT
-from zerogap import config
 from zerogap.engine.decoder import Response
 from zerogap.evaluation import question_sets
 from zerogap.io import parquet
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
-common, contenders, dag_size, kernels, known_models, score_files, step_account, strategies = map(
+common, contenders, kernels, known_models, step_account, strategies = map(
     __import__,
-    (
-        *("common", "contenders", "dag_size", "kernels", "known_models", "score_files"),
-        *("step_account", "strategies"),
-    ),
+    ("common", "contenders", "kernels", "known_models", "step_account", "strategies"),
 )
 BASES = ROOT / "workflow/resources/bases"
 
@@ -133,28 +129,6 @@ def test_runs_without_kernels_are_timed(off, shrunk, monkeypatch):
     work = {"questions": 2, "samples": 3, "tokens": 4}
     assert kernels.measure("llama-2-7b", "float32", off=off, **work) > 0
     assert torch.get_default_dtype() == torch.float32
-
-
-def test_the_planned_run_has_the_size_that_its_row_states(tmp_path):
-    overlay = tmp_path / "large.yaml"
-    overlay.write_text(json.dumps(dag_size.configuration(2, 3, 7)))
-    planned = config.load([ROOT / "config.yaml", overlay])
-    assert list(planned.models) == ["model0", "model1"]
-    assert list(planned.benchmarks) == planned.question_owners
-    assert (len(planned.benchmarks), len(planned.strategies)) == (3, 7)
-    assert not planned.ablation
-
-
-def test_a_dry_run_plans_more_jobs_than_there_are_cells():
-    result = dag_size.measure(models=1, benchmarks=1, strategies=5)
-    assert result["jobs"] > 5
-    assert result["seconds"] > 0
-    assert result["bytes"] > 2**20
-
-
-@pytest.mark.parametrize("kind", score_files.KINDS)
-def test_files_of_every_kind_are_scored(kind):
-    assert score_files.measure(kind, files=2, questions=8, samples=3)["seconds"] > 0
 
 
 def test_models_of_known_history_are_tested_in_blocks(tmp_path, monkeypatch, capsys):
