@@ -71,34 +71,19 @@ def read_mapping(path: Path) -> Values:
             content = file.read(MAX_BYTES + 1)
         if len(content) > MAX_BYTES:
             raise InputError(f"{path}: has more than {MAX_BYTES:,} bytes; name another file")
-        loader = _Loader(content.decode())
+        loader = yaml.SafeLoader(content.decode())
         tree = loader.get_single_node()
         if not isinstance(tree, yaml.MappingNode):
             raise InputError(f"{path}: must be a mapping of keys to values")
         for node, problem in _problems(tree, (), itertools.count()):
             raise InputError(f"{path}, line {node.start_mark.line + 1}: {problem}")
         return dict(loader.construct_document(tree))
+    except RecursionError as error:
+        raise InputError(f"{path}: has too many values inside each other") from error
     except OSError as error:
         raise InputError(f"{path}: does not exist or is not readable") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: is not valid YAML ({' '.join(str(error).split())})") from error
-
-
-class _Loader(yaml.SafeLoader):
-    """Stops at nesting that Python's stack may not hold, and at more values than a run needs."""
-
-    _depth = _number = 0
-
-    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
-        self._depth += 1
-        self._number += 1
-        if self._depth > MAX_DEPTH:
-            raise yaml.YAMLError(f"more than {MAX_DEPTH} values inside each other")
-        if self._number > MAX_VALUES:
-            raise yaml.YAMLError(f"more than {MAX_VALUES:,} values")
-        node = super().compose_node(parent, index)
-        self._depth -= 1
-        return node
 
 
 def _problems(
