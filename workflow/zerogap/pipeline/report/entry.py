@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypedDict, TypeVar, overload
+from typing import Any, Generic, TypedDict, TypeVar
 
 import pandas as pd
 import yaml
@@ -13,10 +13,6 @@ from zerogap.io import parquet
 from zerogap.metrics.same_questions import with_leaked_of
 
 T = TypeVar("T")
-A = TypeVar("A")
-B = TypeVar("B")
-C = TypeVar("C")
-D = TypeVar("D")
 
 
 class File(TypedDict):
@@ -118,19 +114,7 @@ def value(locate: Callable[[Config], T]) -> Source[T]:
     return Source(locate, lambda located: located)
 
 
-@overload
-def made_of(build: Callable[[A], T], a: Source[A], /) -> Source[T]: ...
-@overload
-def made_of(build: Callable[[A, B], T], a: Source[A], b: Source[B], /) -> Source[T]: ...
-@overload
-def made_of(
-    build: Callable[[A, B, C], T], a: Source[A], b: Source[B], c: Source[C], /
-) -> Source[T]: ...
-@overload
-def made_of(
-    build: Callable[[A, B, C, D], T], a: Source[A], b: Source[B], c: Source[C], d: Source[D], /
-) -> Source[T]: ...
-def made_of(build: Callable[..., T], /, *sources: Source[Any]) -> Source[T]:
+def made_of(build: Callable[..., T], *sources: Source[Any]) -> Source[T]:
     """What a function makes of other sources, one per parameter."""
     return Source(
         lambda config: [source.locate(config) for source in sources],
