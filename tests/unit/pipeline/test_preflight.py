@@ -101,21 +101,22 @@ def test_vllm_is_checked_if_the_run_uses_the_one_that_is_installed(quick, monkey
 def test_free_disk_space_is_compared_with_what_is_still_to_be_made(paper, disk):
     config, size = paper(), HUB_SIZES[LLAMA2]
     sizes = dict.fromkeys(config.models, size)
-    disk(150 * GB)
-    assert preflight.check_disk_space(config, sizes).status == FAILED
     disk(300 * GB)
-    assert preflight.check_disk_space(config, sizes).status == OK
+    assert "300.0 GB free" in preflight.check_disk_space(config, sizes)
     disk(150 * GB)
+    with pytest.raises(InputError, match=r"150\.0 GB free; free some"):
+        preflight.check_disk_space(config, sizes)
     existing = Path("results/paper/llama2/base/model.safetensors")
     existing.parent.mkdir(parents=True)
     with existing.open("wb") as file:
         file.truncate(100 * 10**9)  # sparse: takes no disk space
-    assert preflight.check_disk_space(config, sizes).status == OK
+    assert preflight.check_disk_space(config, sizes)
     # A rehearsal's files are not those of the run, nor are the bases of another one.
     for folder in map(Path, ("results/paper_rehearsal", "results/bases/other/base")):
         folder.mkdir(parents=True)
         existing = existing.rename(folder / existing.name)
-        assert preflight.check_disk_space(config, sizes).status == FAILED
+        with pytest.raises(InputError, match="free some"):
+            preflight.check_disk_space(config, sizes)
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from zerogap import gpus
-from zerogap.config import Config
+from zerogap.config import Benchmark, Config
 from zerogap.config.benchmark import ChatEndpoint
 from zerogap.data import gsm8k_format
 from zerogap.data.extraction import extraction_rule
-from zerogap.data.prompts import PromptTemplate, check_targets, exemplars
+from zerogap.data.prompts import Exemplar, PromptTemplate, check_targets, exemplars
 from zerogap.data.questions import Question
 from zerogap.errors import InputError
 from zerogap.families import HUB_SIZES, ModelSize
@@ -96,22 +96,16 @@ def all_checks(config: Config, *, conda: bool = False) -> list[CheckResult]:
                 sizes[model] = model_size(config, model)
             except InputError as error:
                 results.append(CheckResult(FAILED, f"weights of {model}", str(error)))
-    if unknown := [model for model in config.models if model not in sizes]:
-        text = f"not checked, as the size of {', '.join(unknown)} is not known"
-        results.append(CheckResult(OK, "disk space", text))
-    else:
-        results.append(check_disk_space(config, sizes))
+    results.append(_run("disk space", check_disk_space, config, sizes))
     return results + check_gpu_memory(config, sizes, gpu_memories())
 
 
 def value_checks(config: Config) -> list[CheckResult]:
     """Whether strategies, prompts and local files of questions are what the configuration says."""
+    owners = config.question_owners
     return [
         *(_run(f"strategy {name}", _strategy, config, name) for name in config.all_strategies),
-        *(
-            _run(f"benchmarks.{owner}", _questions, config, owner)
-            for owner in config.question_owners
-        ),
+        *(_run(f"benchmarks.{owner}", _questions, config, owner) for owner in owners),
     ]
 
 
@@ -219,8 +213,7 @@ def _questions(config: Config, owner: str) -> str:
     """Whether trained answers are found again, and local files have the questions that are used."""
     benchmark = config.benchmarks[owner]
     rule, stop = extraction_rule(benchmark.extraction), benchmark.stop
-    template = PromptTemplate.of(benchmark.prompt.model_dump())
-    shots = exemplars(benchmark.prompt.model_dump()["exemplars"], benchmark.prompt.num_shots)
+    template, shots = _prompt(benchmark)
     examples = [Question("", "It is so.", gold) for gold in ("7", "1234")]
     if rule.function is None:
         check_targets(examples, template, stop, rule)
@@ -239,6 +232,12 @@ def _questions(config: Config, owner: str) -> str:
         questions = [gsm8k_format.parse(entry, rule.parse_gold) for entry in entries]
         check_targets(questions, template, stop, rule)
     return f"{len(shots)} exemplars, answers found by {rule.name}"
+
+
+def _prompt(benchmark: Benchmark) -> tuple[PromptTemplate, list[Exemplar]]:
+    """The template and the exemplars of a benchmark."""
+    prompt = benchmark.prompt.model_dump()
+    return PromptTemplate.of(prompt), exemplars(prompt["exemplars"], prompt["num_shots"])
 
 
 def _vllm() -> str:
@@ -297,10 +296,8 @@ def _context(config: Config, model: str) -> str:
     if tokenizer is None or not isinstance(context, int):
         return "not checked (no tokenizer.json, or no max_position_embeddings)"
     for owner in config.question_owners:
-        prompt = config.benchmarks[owner].prompt.model_dump()
-        shots = exemplars(prompt["exemplars"], prompt["num_shots"])
-        prefix = PromptTemplate.of(prompt).few_shot_prefix(shots)
-        num_tokens = len(tokenizer.encode(prefix).ids)
+        template, shots = _prompt(config.benchmarks[owner])
+        num_tokens = len(tokenizer.encode(template.few_shot_prefix(shots)).ids)
         if num_tokens + response >= context:
             raise InputError(
                 f"it is {context} tokens, but the exemplars of {owner} have {num_tokens} and "
@@ -315,8 +312,10 @@ def _context(config: Config, model: str) -> str:
     return f"{context} tokens"
 
 
-def check_disk_space(config: Config, sizes: Mapping[str, ModelSize]) -> CheckResult:
+def check_disk_space(config: Config, sizes: Mapping[str, ModelSize]) -> str:
     """Whether the results still to be made fit on their disk; existing ones are subtracted."""
+    if unknown := [model for model in config.models if model not in sizes]:
+        return f"not checked, as the size of {', '.join(unknown)} is not known"
     results = Path(config.results)
     required = float(plan(config, sizes, Rates())["bytes"].sum())
     bases = {targets.unprepared_base(config, model) for model in config.models}
@@ -326,10 +325,9 @@ def check_disk_space(config: Config, sizes: Mapping[str, ModelSize]) -> CheckRes
     folder = next(f for f in (results, *results.absolute().parents) if f.exists())
     free = shutil.disk_usage(folder).free
     text = f"about {remaining / 1e9:,.1f} GB needed in {results}, {free / 1e9:,.1f} GB free"
-    if free > remaining:
-        return CheckResult(OK, "disk space", text)
-    text += "; free some, or make results a link to a larger disk"
-    return CheckResult(FAILED, "disk space", text)
+    if free <= remaining:
+        raise InputError(f"{text}; free some, or make results a link to a larger disk")
+    return text
 
 
 def _stored(folder: Path) -> int:
