@@ -70,8 +70,7 @@ def _url(text: str) -> str:
         is_url = False
     if not is_url or "@" in url.netloc or " " in text:
         raise mistake(
-            "",
-            f"is {text!r}; it must be http://HOST/PATH or https://HOST/PATH, without a password",
+            "", f"is {text!r}; it must be http://HOST/PATH or https://HOST/PATH, without a password"
         )
     return text
 

@@ -16,12 +16,7 @@ from zerogap.strategies.registry import BUILT_IN, RAIL_N
 BATCHES = ("batch1", "batch2")  # of a clean model: the reference and the noise floor
 BASES = f"results/{BASES_FOLDER}"
 ENGINE_RECORD = "engine.txt"  # in the folder of a run
-PREPARATION = (
-    "draw_questions",
-    "write_preparation_data",
-    "train_preparation",
-    "merge_preparation",
-)
+PREPARATION = ("draw_questions", "write_preparation_data", "train_preparation", "merge_preparation")
 SAMPLE = "sample_responses"
 LOCALISE = "localise_neurons"
 
@@ -159,10 +154,7 @@ def model_jobs(config: Config) -> list[Job]:
 
 def num_shards(config: Config, job: Job) -> int:
     """How many shards a long job has."""
-    shards = {
-        SAMPLE: config.sampling.num_shards,
-        LOCALISE: config.neuron_localisation.num_shards,
-    }
+    shards = {SAMPLE: config.sampling.num_shards, LOCALISE: config.neuron_localisation.num_shards}
     return shards.get(job.rule, 1)
 
 

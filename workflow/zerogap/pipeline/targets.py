@@ -13,11 +13,7 @@ from zerogap.config.benchmark import Instructions, Prompt, QuestionFiles, Questi
 from zerogap.errors import InputError
 from zerogap.pipeline import jobs
 from zerogap.pipeline.jobs import Job
-from zerogap.pipeline.parameters import (
-    converted_folder,
-    job_parameters,
-    preparation_folder,
-)
+from zerogap.pipeline.parameters import converted_folder, job_parameters, preparation_folder
 
 _RESULTS = {
     "train_lora": "loss.tsv",

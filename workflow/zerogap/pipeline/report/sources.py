@@ -100,10 +100,6 @@ def _file(config: Config, model: str, variant: str, name: str, contract: str = "
     return file(path, contract or name.rpartition("/")[2])
 
 
-def _questions(config: Config, benchmark: str) -> str:
-    return f"{config.results}/data/{benchmark}/questions.parquet"
-
-
 def _clean_file(config: Config, model: str, benchmark: str, name: str) -> File:
     return _file(config, model, config.clean_variant(benchmark), name)
 
@@ -111,7 +107,7 @@ def _clean_file(config: Config, model: str, benchmark: str, name: str) -> File:
 def _clean_solve(config: Config, model: str, benchmark: str, batch: str) -> File:
     """The counts of a clean model, with the leaked questions of a benchmark."""
     solve = _clean_file(config, model, benchmark, f"cells/{batch}/solve")
-    return {**solve, "questions": _questions(config, benchmark)}
+    return {**solve, "questions": targets.questions(config, benchmark)}
 
 
 def _settings(config: Config) -> list[tuple[str, str]]:
@@ -128,8 +124,7 @@ def _metrics(config: Config, primary: bool = False, ablation: bool = False) -> l
 
 def _metrics_source(**which: bool) -> Source[MetricTable]:
     return Source(
-        lambda config: _metrics(config, **which),
-        lambda files: MetricTable(map(read, files)),
+        lambda config: _metrics(config, **which), lambda files: MetricTable(map(read, files))
     )
 
 
@@ -142,10 +137,19 @@ PRIMARY_METRICS_AND_ABLATION = _metrics_source(primary=True, ablation=True)
 # Tables of the primary setting.
 
 
-def _strategies(config: Config, *others: str) -> dict[str, File]:
+def _cells(config: Config, model: str, benchmark: str, *others: str) -> dict[str, File]:
     """The counts of the compared strategies by key, without the ablation, and of others."""
     names = (*config.strategies, *others)
-    return {name: _file(config, *_primary(config), f"cells/{name}/solve") for name in names}
+    return {name: _file(config, model, benchmark, f"cells/{name}/solve") for name in names}
+
+
+def _strategies(*others: str) -> Source[dict[str, pd.DataFrame]]:
+    """These counts by label, in the primary setting."""
+    return made_of(
+        lambda files, labels: {labels.strategy(key): read(file) for key, file in files.items()},
+        value(lambda config: _cells(config, *_primary(config), *others)),
+        LABELS,
+    )
 
 
 def _primary_table(name: str) -> Source[pd.DataFrame]:
@@ -156,21 +160,14 @@ def _clean_batch(batch: str) -> Source[pd.DataFrame]:
     return Source(lambda config: _clean_solve(config, *_primary(config), batch), read)
 
 
-def _by_label(files: Mapping[str, File], labels: Labels) -> dict[str, pd.DataFrame]:
-    return {labels.strategy(key): read(file) for key, file in files.items()}
-
-
 CLEAN, CLEAN_BATCH2 = _clean_batch("batch1"), _clean_batch("batch2")
-STRATEGIES = made_of(_by_label, value(_strategies), LABELS)
-STRATEGIES_AND_ALL_ZERO = made_of(
-    _by_label, value(lambda config: _strategies(config, ALL_ZERO)), LABELS
-)
+STRATEGIES, STRATEGIES_AND_ALL_ZERO = _strategies(), _strategies(ALL_ZERO)
 OVERLAP, RANKS = _primary_table("overlap"), _primary_table("ranks")
 INLINE_NUMBERS = Source(
     lambda config: {
         "clean": CLEAN.locate(config),
         "clean_batch2": CLEAN_BATCH2.locate(config),
-        "strategies": _strategies(config),
+        "strategies": _cells(config, *_primary(config)),
         "ranks": RANKS.locate(config),
         "bins": config.metrics.bins,
         **_bootstrap(config),
@@ -196,8 +193,7 @@ def _of_each_setting(
     return Source(
         lambda config: [located(config, *setting) for setting in settings(config)],
         lambda parts: pd.concat(
-            (_analysed(analyse, files, **place) for place, files in parts),
-            ignore_index=True,
+            (_analysed(analyse, files, **place) for place, files in parts), ignore_index=True
         ),
     )
 
@@ -224,10 +220,7 @@ MEMORISATION = _of_each_setting(
 VALUES_BY_BINS = _of_each_setting(
     values_by_bins,
     lambda config, model, benchmark: {
-        "strategies": {
-            name: _file(config, model, benchmark, f"cells/{name}/solve")
-            for name in (*config.strategies, ALL_ZERO)
-        }
+        "strategies": _cells(config, model, benchmark, ALL_ZERO)
         | {"clean_batch2": _clean_solve(config, model, benchmark, "batch2")}
     },
 )
@@ -258,14 +251,10 @@ def _numbers(
     return numbers
 
 
-def _results(
-    metrics: MetricTable, numbers: Mapping[str, Cell], labels: Labels, of_run: Mapping[str, Any]
-) -> RunResults:
-    return RunResults(metrics=metrics, numbers=numbers, labels=labels, **of_run)
-
-
 RESULTS = made_of(
-    _results,
+    lambda metrics, numbers, labels, of_run: RunResults(
+        metrics=metrics, numbers=numbers, labels=labels, **of_run
+    ),
     METRICS_AND_ABLATION,
     made_of(_numbers, INLINE_NUMBERS, MEMORISATION, PRIMARY_SETTING),
     LABELS,
@@ -297,7 +286,7 @@ def _locate_extraction(config: Config) -> list[dict[str, Any]]:
             {
                 "label": config.benchmarks[owner].label,
                 "extraction": config.benchmarks[owner].extraction,
-                "questions": file(_questions(config, owner), "questions"),
+                "questions": file(targets.questions(config, owner), "questions"),
                 "samples": samples,
             }
         )
