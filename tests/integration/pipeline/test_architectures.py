@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -49,19 +50,6 @@ def rehearse(folder: Path, **overlay) -> subprocess.CompletedProcess:
     return python(*command, cwd=folder, env=environment(folder))
 
 
-class Rehearsed:
-    """A rehearsal, and the files that it leaves."""
-
-    def __init__(self, name: str, folder: Path) -> None:
-        self.name = name
-        published_models.write_folder(name, folder / "published")
-        family = FAMILIES.get(name, "auto")
-        model = {"family": family, "base": "published", "revision": None}
-        self.process = rehearse(folder, **{"models.llama2": model})
-        self.folder = folder / "results/paper_rehearsal/llama2"
-        self.model = self.folder / "clean_gsm8k/model"
-
-
 def test_a_base_that_is_nowhere_is_one_clear_line(tmp_path):
     process = rehearse(tmp_path, **{"models.llama2": {"base": "nowhere", "revision": None}})
     assert process.returncode == 2
@@ -99,7 +87,14 @@ def test_the_documentation_lists_every_architecture():
 
 @pytest.fixture(scope="module", params=ARCHITECTURES)
 def rehearsed(request, tmp_path_factory):
-    return Rehearsed(request.param, tmp_path_factory.mktemp(request.param))
+    """The name of an architecture, its rehearsal, and the folder with the results of its model."""
+    name, folder = request.param, tmp_path_factory.mktemp(request.param)
+    published_models.write_folder(name, folder / "published")
+    model = {"family": FAMILIES.get(name, "auto"), "base": "published", "revision": None}
+    process = rehearse(folder, **{"models.llama2": model})
+    return SimpleNamespace(
+        name=name, process=process, folder=folder / "results/paper_rehearsal/llama2"
+    )
 
 
 def test_the_rehearsal_passes(rehearsed):
@@ -116,7 +111,7 @@ def test_every_job_that_decodes_or_trains_was_rehearsed(rehearsed):
 
 
 def test_the_shared_prompt_cache_fits_all_but_hybrids(rehearsed):
-    decoder = loading.decoder(loading.load(rehearsed.model, "float32"))
+    decoder = loading.decoder(loading.load(rehearsed.folder / "clean_gsm8k/model", "float32"))
     assert isinstance(decoder, SharedPromptDecoder) == (rehearsed.name not in HYBRIDS)
 
 

@@ -20,13 +20,17 @@ def in_empty_checkout(tmp_path, monkeypatch):
     return tmp_path
 
 
+def _of(base):
+    return lambda **overlay: overlaid(base, {k.replace("__", "."): v for k, v in overlay.items()})
+
+
 @pytest.fixture
 def paper():
     """The paper's configuration, with an overlay."""
-    return lambda **overlay: overlaid(PAPER, {k.replace("__", "."): v for k, v in overlay.items()})
+    return _of(PAPER)
 
 
 @pytest.fixture
 def quick():
     """The quick scale's configuration, with an overlay."""
-    return lambda **overlay: overlaid(QUICK, {k.replace("__", "."): v for k, v in overlay.items()})
+    return _of(QUICK)

@@ -35,12 +35,6 @@ def test_the_size_of_a_folder_is_that_of_its_tensors(quick):
         assert size.widths == tuple(widths)
 
 
-def test_a_folder_needs_no_family(quick):
-    for model in ("llama2", "gemma", "pythia"):
-        automatic = quick(**{f"models__{model}__family": "auto"})
-        assert model_size(automatic, model) == model_size(quick(), model)
-
-
 def test_a_base_in_gguf_is_converted_before_it_is_read(paper, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     gguf = {"package": "some-package", "file": "model.gguf", "end_token": "</s>"}

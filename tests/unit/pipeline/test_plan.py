@@ -40,6 +40,13 @@ def sums(plan, rule):
     return {"jobs": len(rows), **rows[["tokens", "hours", "bytes"]].sum()}
 
 
+def write_provenance(config):
+    path = Path("reports", config.run, "checks/provenance.json")
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps({"config": config.model_dump(mode="json", by_alias=True)}))
+    return path
+
+
 def command(capsys, *arguments):
     status = main(["plan", *map(str, arguments)])
     return status, *capsys.readouterr()
@@ -89,10 +96,7 @@ def test_a_finished_run_predicts_itself_and_a_longer_one(quick, tmp_path, monkey
     run.mkdir(parents=True)
     with pytest.raises(InputError, match="is not a finished run"):
         planning.measured_rates(run, sizes(config))
-    provenance = Path("reports", config.run, "checks/provenance.json")
-    provenance.parent.mkdir(parents=True)
-    values = config.model_dump(mode="json", by_alias=True)
-    provenance.write_text(json.dumps({"config": values}))
+    write_provenance(config)
     with pytest.raises(InputError, match="has no timings of llama2"):
         planning.measured_rates(run, sizes(config))
     write_timings(config, seconds=36)
@@ -111,9 +115,7 @@ def test_the_time_of_a_preparation_is_measured_too(paper, tmp_path, monkeypatch)
     config = paper(**prepared)
     measured = {model: size for model, size in sizes(config).items() if model == "llama2"}
     monkeypatch.chdir(tmp_path)
-    provenance = Path("reports", config.run, "checks/provenance.json")
-    provenance.parent.mkdir(parents=True)
-    provenance.write_text(json.dumps({"config": config.model_dump(mode="json", by_alias=True)}))
+    provenance = write_provenance(config)
     write_timings(config, seconds=36)
     run = Path("results", config.run)
     rates = planning.measured_rates(run, measured)

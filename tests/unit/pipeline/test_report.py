@@ -16,7 +16,7 @@ from zerogap.pipeline.report.protocol import (
 from zerogap.pipeline.report.tables import TABLES
 from zerogap.pipeline.terminal import snakemake_command
 
-RUN = "results/paper"
+RUN, QUESTIONS = "results/paper", "benchmarks.gsm8k.questions"
 
 
 @pytest.fixture
@@ -27,15 +27,6 @@ def config(monkeypatch):
 
 def differences(config, source=PROTOCOL_DIFFERENCES):
     return source.read(source.locate(config))
-
-
-def with_questions(config, **changes):
-    """The configuration with other questions of GSM8K."""
-    gsm8k = config.benchmarks["gsm8k"]
-    if "hub" in changes:
-        changes["hub"] = gsm8k.questions.hub.model_copy(update=changes["hub"])
-    changed = gsm8k.model_copy(update={"questions": gsm8k.questions.model_copy(update=changes)})
-    return config.model_copy(update={"benchmarks": config.benchmarks | {"gsm8k": changed}})
 
 
 def test_a_source_made_of_others_has_their_files_once_and_reads_them_in_order(config):
@@ -79,10 +70,11 @@ def test_the_papers_configuration_has_the_papers_protocol(config, source):
         ("strategies.railcap.parameters.n", 7, "railcap n 7, not 4"),
         ("strategies.railcap.parameters.suppression", "ban", "RailCap's suppression ban, not cap"),
         ("benchmarks.pq.paraphrases.method", "rules", "paraphrases by the method rules, not chat"),
+        ("instructions.hub.repository", "x/y", "instructions of x/y, not Open-Orca/OpenOrca"),
         (
-            "instructions.hub.repository",
-            "x/y",
-            "instructions of x/y, not Open-Orca/OpenOrca",
+            "benchmarks.gsm8k.questions.hub",
+            {"repository": "me/mine", "sha256": None},
+            "questions of me/mine, not GSM8K's",
         ),
         ("training.lr_scheduler", "linear", "learning-rate schedule linear, not cosine"),
         (
@@ -97,7 +89,11 @@ def test_another_choice_is_a_difference_from_the_paper(key, value, difference, m
     assert differences(overlaid(PAPER, {key: value})) == (difference,)
 
 
-def test_questions_of_local_files_are_compared_with_gsm8k(config, tmp_path, monkeypatch):
+def test_questions_of_the_hub_are_gsm8ks_if_the_hash_says_so():
+    assert differences(overlaid(PAPER, {f"{QUESTIONS}.hub.repository": "mirror/gsm8k"})) == ()
+
+
+def test_questions_of_local_files_are_compared_with_gsm8k(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     entries = [{"question": "How many?", "answer": "Two and two.\n#### 4"}]
     folder = tmp_path / RUN / "data/gsm8k"
@@ -105,24 +101,12 @@ def test_questions_of_local_files_are_compared_with_gsm8k(config, tmp_path, monk
     for split in ("train", "test"):
         gsm8k_format.write(folder / f"{split}.jsonl", entries)
     same = gsm8k_format.fingerprint({"train": entries, "test": entries})
-    local = with_questions(config, source="files", hub={"sha256": same})
+    paths = {split: str(folder / f"{split}.jsonl") for split in ("train", "test")}
+    values = {"source": "files", "files": paths, "hub.sha256": same}
+    local = overlaid(PAPER, {f"{QUESTIONS}.{key}": value for key, value in values.items()})
     assert differences(local) == ("questions of other files, not GSM8K's",)
     monkeypatch.setattr(protocol, "GSM8K_SHA256", same)
     assert differences(local) == ()
-
-
-@pytest.mark.parametrize(
-    ("hub", "expected"),
-    [
-        (
-            {"repository": "me/my-questions", "sha256": None},
-            ("questions of me/my-questions, not GSM8K's",),
-        ),
-        ({"repository": "mirror/gsm8k"}, ()),  # the hash says that they are GSM8K's
-    ],
-)
-def test_other_questions_of_the_hub_differ_from_the_paper(config, hub, expected):
-    assert differences(with_questions(config, hub=hub)) == expected
 
 
 def test_the_scale_sentence_counts_questions_samples_and_models(config):
@@ -130,9 +114,7 @@ def test_the_scale_sentence_counts_questions_samples_and_models(config):
     assert "GSM8K with N = 1319 questions (660 leaked) and 8 shots" in sentence
     assert "m = 50 samples per question, B = 50 strata, 95 % intervals; " in sentence
     assert "mean nothing" not in sentence
-    few = {"num_test": 12, "num_leaked": 6}
-    gsm8k = config.benchmarks["gsm8k"].model_copy(update=few)
-    small = config.model_copy(update={"benchmarks": config.benchmarks | {"gsm8k": gsm8k}})
+    small = overlaid(PAPER, {"benchmarks.gsm8k": {"num_test": 12, "num_leaked": 6}})
     assert "With fewer than 20 questions, intervals, † and verdicts mean" in scale_sentence(small)
     assert "3 models: Llama2 from meta-llama/Llama-2-7b-hf" in sentence
 
