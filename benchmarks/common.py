@@ -108,12 +108,8 @@ def prompts(name: str, num_questions: int, gsm8k: str | None = None) -> list[Any
     """Few-shot prompts: two shots for a toy model, else the eight of lm_eval.
 
     The toy tokenizer needs more tokens for the eight shots than a real one. Its first
-    :data:`LM_EVAL_PREFIX_TOKENS` are used for a shape, as many as Llama-2's tokenizer needs.
-
-    Args:
-        name: a toy model, a shape or a model folder.
-        num_questions: how many.
-        gsm8k: the file of GSM8K whose first questions are asked; else they are generated.
+    :data:`LM_EVAL_PREFIX_TOKENS` are used for a shape, as many as Llama-2's tokenizer needs. The
+    questions are the first of a file of GSM8K, or generated.
     """
     from zerogap.data.prompts import DEFAULT_TEMPLATE, exemplars
     from zerogap.data.toy import problems
@@ -196,11 +192,7 @@ def in_child(
 ) -> Any:
     """Run `script --child JSON` in a new process; the last line that it prints is the result.
 
-    Args:
-        script: the benchmark.
-        python: the interpreter.
-        preload: shared libraries to load before all others.
-        arguments: of its `measure`.
+    The JSON has the arguments of its `measure`; shared libraries can be preloaded.
     """
     environment = os.environ | {
         "LD_PRELOAD": ":".join(preload),
@@ -261,15 +253,7 @@ def publish(
     output: Path | None,
     notes: Sequence[str] = (),
 ) -> None:
-    """Print a Markdown table, notes and the machine that it was measured on.
-
-    Args:
-        title: the heading.
-        header: names of the columns.
-        rows: the cells.
-        output: also write all of it to this file.
-        notes: paragraphs below the table.
-    """
+    """Print a Markdown table, notes and the machine that it was measured on, or write them too."""
     import torch
     import transformers
     from tabulate import tabulate

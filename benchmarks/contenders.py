@@ -49,13 +49,9 @@ class Work:
 
 
 def measure(engine: str, prompts: str, questions: int, **work: Any) -> dict[str, Any]:
-    """Tokens per second, peak memory and seconds to start of one contender.
+    """Tokens per second, peak memory and seconds to start of one of :data:`ENGINES`.
 
-    Args:
-        engine: a key of :data:`ENGINES`.
-        prompts: a file of :func:`common.write_prompts`.
-        questions: how many of them.
-        work: the other attributes of :class:`Work`.
+    The prompts are the first of a file of :func:`common.write_prompts`.
     """
     asked = common.read_prompts(prompts, questions)
     start = time.perf_counter()
@@ -190,14 +186,9 @@ def start_vllm(
     compiled: bool = False,
     strategies: bool = True,
 ) -> Any:
-    """A started `vllm.LLM`.
+    """A started `vllm.LLM` with so many sequences per step at most.
 
-    Args:
-        folder: of model and tokenizer.
-        dtype: of the weights.
-        rows: the largest number of sequences per step; None for vLLM's default.
-        compiled: compile the model on a CPU, which takes minutes; on a GPU it is compiled anyway.
-        strategies: requests may ask for one, which excludes asynchronous scheduling.
+    On a GPU the model is compiled anyway. Strategies exclude asynchronous scheduling.
     """
     os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "4")
     os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", "nobind")  # as in the jobs of the workflow

@@ -39,14 +39,9 @@ def mistake(key: str, problem: str) -> PydanticCustomError:
 def explain(
     error: ValidationError, values: Mapping[str, Any], source: str = "config"
 ) -> ConfigError:
-    """The most deeply nested mistake, as an error of one line.
+    """The most deeply nested mistake in `values`, as an error of one line.
 
     Less nested ones may be those of a union's other members, which do not fit at all.
-
-    Args:
-        error: of the validation of `values`.
-        values: what was validated.
-        source: as of :class:`ConfigError`.
     """
     errors = error.errors()
     paths = [_path(each, values) for each in errors]

@@ -89,12 +89,9 @@ def read_mapping(path: Path) -> Values:
 def _problems(
     node: yaml.Node, path: tuple[str, ...], number: Iterator[int]
 ) -> Iterator[tuple[yaml.Node, str]]:
-    """Where a document is not a configuration, and why.
+    """Where the value at a path is not a configuration, and why.
 
-    Args:
-        node: a value of the document.
-        path: the keys that lead to it.
-        number: counts the values, those of an alias wherever it appears.
+    `number` counts the values, those of an alias wherever it appears.
     """
     kind = node.tag.removeprefix("tag:yaml.org,2002:")
     if next(number) > MAX_VALUES or len(path) > MAX_DEPTH:
@@ -140,11 +137,7 @@ def check_overlays(arguments: Sequence[str], files: Sequence[str | Path]) -> Non
 
     Snakemake silently takes `--configfile` of the command line instead of the profile's: with
     `--profile profiles/quick --configfile mine.yaml`, the paper would run. It also ignores a
-    workflow profile that does not exist.
-
-    Args:
-        arguments: Snakemake's command line.
-        files: The configuration files of the run; the last one is config.yaml.
+    workflow profile that does not exist. The last of the run's files is config.yaml.
 
     Raises:
         InputError: It does not; the message has the option that fixes it. Or there is no such

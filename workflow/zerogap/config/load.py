@@ -27,11 +27,7 @@ FILE_KEYS = {("training", 2): ", clean, contaminated", ("benchmarks", 3): ", fil
 
 
 def load(paths: Sequence[str | Path], command_line: Mapping[str, Any] | None = None) -> Config:
-    """Read a configuration and its overlays.
-
-    Args:
-        paths: the base file first; every further file overlays those before it.
-        command_line: the values of Snakemake's `--config`, which overlay all files.
+    """Read a configuration: each file overlays those before it, Snakemake's `--config` all.
 
     Raises:
         InputError: a file cannot be read or is not a YAML mapping, or the whole is not valid.
@@ -57,11 +53,7 @@ def load(paths: Sequence[str | Path], command_line: Mapping[str, Any] | None = N
 
 
 def from_snakemake(files: Sequence[str | Path], command_line: Mapping[str, Any]) -> Config:
-    """Read the configuration that Snakemake has put together.
-
-    Args:
-        files: `workflow.configfiles`: the overlays, then the Snakefile's own configuration.
-        command_line: `workflow.config_settings.config`.
+    """Read `workflow.configfiles`: the overlays, then the Snakefile's own configuration.
 
     Raises:
         InputError: see :func:`load`.
@@ -70,10 +62,7 @@ def from_snakemake(files: Sequence[str | Path], command_line: Mapping[str, Any])
 
 
 def load_benchmark(path: Path | str) -> Benchmark:
-    """Read one benchmark on its own, without a configuration around it.
-
-    Args:
-        path: its file, or its name in an installed package.
+    """Read one benchmark from its file, or by its name in an installed package.
 
     Raises:
         InputError: the file cannot be read, is not valid, or names the questions of another

@@ -41,13 +41,7 @@ Parameters = dict[str, Any]
 
 
 def job_parameters(config: Config, rule: str, wildcards: Mapping[str, str]) -> str:
-    """The values of a job and the digest of its code, as JSON.
-
-    Args:
-        config: the configuration.
-        rule: the job's rule.
-        wildcards: the job's.
-    """
+    """The values of a job and the digest of its code, as JSON."""
     values: Callable[..., Parameters]
     if rule in _DECODING:
         values = _decoding_job
@@ -70,12 +64,9 @@ def job_parameters(config: Config, rule: str, wildcards: Mapping[str, str]) -> s
 
 
 def code(script: str, *modules: str, without: tuple[str, ...] = ()) -> str:
-    """A digest of what the code of a job means.
+    """A digest of what a script means, with modules that it loads by name.
 
-    Args:
-        script: its script, without the suffix.
-        modules: what the script loads by name.
-        without: modules that it imports and does not run.
+    Modules in `without` are imported and not run.
     """
     files = (SCRIPTS / f"{name}.py" for name in (script, "script_helpers"))
     return meaning.digest(*files, *modules, without=without)

@@ -82,15 +82,9 @@ class Rates:
 def plan(config: Config, sizes: Mapping[str, ModelSize], rates: Rates) -> pd.DataFrame:
     """Every job that takes long or stores a model, of a run of which nothing exists yet.
 
-    Args:
-        config: the configuration.
-        sizes: the size of every model of the configuration.
-        rates: tokens per second.
-
-    Returns:
-        One row per job with the columns rule, model, tokens (generated, trained on or read), rate
-        (per second; NaN if unknown or not needed), source (of the rate), hours (of one device; NaN
-        if the rate is unknown) and bytes (kept on disk).
+    One row per job with the columns rule, model, tokens (generated, trained on or read), rate (per
+    second; NaN if unknown or not needed), source (of the rate), hours (of one device; NaN if the
+    rate is unknown) and bytes (kept on disk).
     """
     rows = []
     for job in jobs.costly_jobs(config):
@@ -108,10 +102,8 @@ def measured_rates(run: Path, sizes: Mapping[str, ModelSize]) -> dict[tuple[str,
     """(rule, model) → tokens per second of the jobs of a finished run.
 
     Its tokens are those of its plan, so that an error in the length of the texts cancels out.
-
-    Args:
-        run: the run's folder, results/RUN; its configuration is in reports/RUN.
-        sizes: the size of every model that is planned; others of the run are left out.
+    Models without a size are left out. The run's folder is results/RUN; its configuration is in
+    reports/RUN.
 
     Raises:
         InputError: the run is not finished, or has no timing of one of the models.

@@ -55,10 +55,7 @@ def run_checks(
 ) -> list[CheckResult]:
     """Run all checks, or only those of values, which take a second and suit a dry run.
 
-    Args:
-        config: the configuration.
-        only_values: run only those of values.
-        conda: whether Snakemake makes the environments of the jobs, that of vLLM among them.
+    With `conda` Snakemake makes the environments of the jobs, that of vLLM among them.
 
     Raises:
         InputError: a check failed; the message has one line per failure.
@@ -363,12 +360,9 @@ def gpu_memories() -> list[float]:
 def check_gpu_memory(
     config: Config, sizes: Mapping[str, ModelSize], memories: list[float]
 ) -> list[CheckResult]:
-    """Whether the largest job of every model fits into the smallest GPU.
+    """Whether the largest job of every model fits into the smallest GPU; memories in bytes.
 
-    Args:
-        config: the configuration.
-        sizes: the sizes of the models.
-        memories: bytes of the visible GPUs; empty if the jobs run on other machines.
+    No GPU is visible if the jobs run on other machines.
     """
     if not memories:
         text = "not checked, as no GPU is visible from here"

@@ -40,12 +40,7 @@ def run_name(config: Config) -> str:
 
 
 def prepare(config: Config, models: Collection[str], folder: Path) -> tuple[Path, list[str]]:
-    """Write the small models and the overlay.
-
-    Args:
-        config: the configuration.
-        models: those to rehearse.
-        folder: where the small models and the overlay are written.
+    """Write small copies of some models and the overlay into a folder.
 
     Returns:
         The overlay and the files to make: those of every stage up to the metrics.
@@ -126,11 +121,6 @@ def write_random_model(source: Path, output: Path, seed: int) -> None:
     The vocabulary, the order of the layer types, sliding windows, tied embeddings, positions and
     the type of the stored weights stay as they are. The numbers of layers and attention heads and
     the widths shrink in proportion.
-
-    Args:
-        source: folder with `config.json` and tokenizer files.
-        output: folder of the small model.
-        seed: of the weights.
     """
     config = shrunk(config_of(source))
     torch.manual_seed(seed)

@@ -17,14 +17,9 @@ LAST_LINES = 5  # of the log of a failed job
 def snakemake_command(
     snakefile: str | Path, configfiles: Sequence[str | Path], config_args: Sequence[str]
 ) -> str:
-    """The command that calls Snakemake again with the configuration of this run.
+    """The command that calls Snakemake again with the configuration of this run's command line.
 
     This run holds the lock of the directory; the call within it only reads.
-
-    Args:
-        snakefile: The main Snakefile.
-        configfiles: Those given on the command line.
-        config_args: ``KEY=VALUE`` pairs given on the command line.
     """
     command = ["python", "-m", "snakemake", "--nolock", "--snakefile", os.path.relpath(snakefile)]
     if configfiles:
@@ -35,14 +30,10 @@ def snakemake_command(
 
 
 def check_targets(requested: Iterable[str], targets: Collection[str]) -> None:
-    """Check that every requested target exists, or may be a file.
-
-    Args:
-        requested: names of targets, and files; all files of a run are in folders.
-        targets: the names of all targets.
+    """Check that everything requested is a target or may be a file; those are all in folders.
 
     Raises:
-        InputError: one of them is neither; the message has the nearest names.
+        InputError: something is neither; the message has the nearest names.
     """
     for name in requested:
         if "/" not in name and name not in targets:
@@ -54,11 +45,9 @@ def check_targets(requested: Iterable[str], targets: Collection[str]) -> None:
 def resource_warnings(
     changed: Mapping[str, Mapping[str, Any]], uses_gpu: Mapping[str, bool]
 ) -> Iterator[str]:
-    """What is probably a mistake in `set-resources`.
+    """What is probably a mistake in `set-resources`: rule → resource → an object of Snakemake.
 
-    Args:
-        changed: rule → resource → what it is set to, as an object of Snakemake.
-        uses_gpu: whether a rule's jobs use a GPU, for all rules.
+    `uses_gpu` says of all rules whether their jobs use a GPU.
     """
     for rule, resources in changed.items():
         if rule not in uses_gpu:
@@ -80,11 +69,7 @@ def resource_warnings(
 
 
 class CountsOnce(logging.Filter):
-    """Drops what Snakemake adds to the job counts, for a dry run that does not list the jobs.
-
-    It repeats the counts after the list, and then names all rules again, by the reasons of their
-    jobs.
-    """
+    """Drops what Snakemake adds to the job counts in a dry run: the counts again, and reasons."""
 
     def __init__(self) -> None:
         """Let the first counts through."""
@@ -102,8 +87,7 @@ class CountsOnce(logging.Filter):
 def describe_failures(failed: Iterable[Any]) -> str:
     """The failed jobs with the ends of their logs, in the order of the rules' names.
 
-    Args:
-        failed: Snakemake's jobs, and groups of jobs (``--groups``), which fail as one.
+    The jobs of a group (``--groups``) fail as one.
     """
     jobs = [job for one in failed for job in (one.jobs if one.is_group() else [one])]
     jobs.sort(key=lambda job: (job.rule.name, sorted(job.wildcards_dict.items())))
