@@ -9,10 +9,11 @@ import json
 import os
 import platform
 import resource
+import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -230,6 +231,23 @@ def run(main: Callable[[], None], measure: Callable[..., Any]) -> None:
         print(json.dumps(measure(**arguments)))
     else:
         main()
+
+
+def ratios(numerators: Iterable[float], denominators: Iterable[float]) -> str:
+    """The median of the ratios of pairs of runs, and their range."""
+    values = [a / b for a, b in zip(numerators, denominators, strict=True)]
+    return f"{statistics.median(values):.2f} ({min(values):.2f} to {max(values):.2f})"
+
+
+def context(decoder: Any, prompts: list[Any], tokenizer: Any, **options: Any) -> Any:
+    """What a strategy knows of the greedy trajectories; options of `SamplingParams`."""
+    from zerogap.engine.decoder import SamplingParams
+    from zerogap.engine.sampler import greedy
+    from zerogap.strategies.base import Context
+
+    params = SamplingParams(temperature=0, **options)
+    trajectories = greedy(decoder, prompts, tokenizer, params)
+    return Context([one.token_ids for one in trajectories], [one.entropy for one in trajectories])
 
 
 class EndlessTokenizer:

@@ -77,8 +77,7 @@ def zerogap(work: Work) -> Draw:
     from zerogap import LNEBlocking, RailCap
     from zerogap.engine import loading
     from zerogap.engine.decoder import SamplingParams
-    from zerogap.engine.sampler import greedy, sample
-    from zerogap.strategies.base import Context
+    from zerogap.engine.sampler import sample
 
     decoder = loading.decoder(_model(work))
     tokenizer: Any = common.tokenizer(work.folder)
@@ -91,12 +90,7 @@ def zerogap(work: Work) -> Draw:
     }
     edit = None
     if work.strategy != "identity":
-        params = SamplingParams(temperature=0, **fixed)
-        trajectories = greedy(decoder, work.prompts, tokenizer, params)
-        context = Context(
-            [trajectory.token_ids for trajectory in trajectories],
-            [trajectory.entropy for trajectory in trajectories],
-        )
+        context = common.context(decoder, work.prompts, tokenizer, **fixed)
         strategy = RailCap(RAILCAP_N) if work.strategy == "railcap" else LNEBlocking()
         edit = strategy.prepare(context).edit_logits
     sampling = SamplingParams(num_samples=work.samples, temperature=TEMPERATURE, **fixed)
@@ -113,16 +107,24 @@ def zerogap(work: Work) -> Draw:
 
 
 def vllm(work: Work) -> Draw:
-    """The engine vLLM, with prefix caching."""
+    """The engine vLLM, with prefix caching; Identity and RailCap."""
     os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"  # its memory is that of this process
-    if work.strategy == "lne_blocking":
-        raise ValueError("vLLM is measured without LNE-blocking")
-    has_strategy = work.strategy == "railcap"
-    engine = start_vllm(
-        work.folder, work.dtype, work.rows, compiled=work.compiled, strategies=has_strategy
-    )
-    from vllm import SamplingParams
+    os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "4")
+    os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", "nobind")  # as in the jobs of the workflow
+    os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")  # the result is the last line printed
+    import torch
 
+    from vllm import LLM, SamplingParams
+
+    has_strategy = work.strategy == "railcap"
+    engine = LLM(
+        work.folder,
+        dtype=work.dtype,
+        max_model_len=2048,
+        max_num_seqs=work.rows,
+        enforce_eager=not (work.compiled or torch.cuda.is_available()),
+        async_scheduling=False if has_strategy else None,  # they exclude each other
+    )
     prompts = [{"prompt_token_ids": prompt.token_ids} for prompt in work.prompts]
     fixed: dict[str, Any] = {"max_tokens": work.tokens, "ignore_eos": not work.natural}
     fixed["stop"] = [STOP] if work.natural else None
@@ -176,35 +178,6 @@ def openvino(work: Work) -> Draw:
         return sum(len(token_ids) for result in results for token_ids in result.m_generation_ids)
 
     return draw
-
-
-def start_vllm(
-    folder: str,
-    dtype: str,
-    rows: int | None = None,
-    *,
-    compiled: bool = False,
-    strategies: bool = True,
-) -> Any:
-    """A started `vllm.LLM` with so many sequences per step at most.
-
-    On a GPU the model is compiled anyway. Strategies exclude asynchronous scheduling.
-    """
-    os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "4")
-    os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", "nobind")  # as in the jobs of the workflow
-    os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")  # the result is the last line printed
-    import torch
-
-    from vllm import LLM
-
-    return LLM(
-        folder,
-        dtype=dtype,
-        max_model_len=2048,
-        max_num_seqs=rows,
-        enforce_eager=not (compiled or torch.cuda.is_available()),
-        async_scheduling=False if strategies else None,
-    )
 
 
 def generate(work: Work) -> Draw:

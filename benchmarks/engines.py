@@ -160,12 +160,11 @@ def _library(name: str, python: Path) -> str | None:
 
 
 def _row(name: str, runs: list[Run], reference: list[Run]) -> list[str]:
-    ratios = [ours["speed"] / run["speed"] for ours, run in zip(reference, runs, strict=True)]
     best = max(runs, key=lambda run: run["speed"])
     return [
         name,
         f"{best['speed']:,.0f}",
-        f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})",
+        common.ratios(*([run["speed"] for run in each] for each in (reference, runs))),
         f"{best['peak'] / 2**20:,.0f}",
         f"{statistics.median(run['startup'] for run in runs):.0f}",
         str(best["questions"]),

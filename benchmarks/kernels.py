@@ -10,7 +10,6 @@ are processor time, which other processes disturb least.
 
 import dataclasses
 import os
-import statistics
 from typing import Any
 
 import common
@@ -36,16 +35,12 @@ def main() -> None:
         f"Kernels: {args.model}, {args.dtype}, {args.questions} questions × {args.samples} samples "
         f"of {args.tokens} tokens, rounds: {args.repeats}",
         ["without", "seconds (best)", "gain of the kernel (range)"],
-        [_row(off or "–", seconds, runs[""]) for off, seconds in runs.items()],
+        [
+            [off or "–", f"{min(seconds):.2f}", common.ratios(seconds, runs[""])]
+            for off, seconds in runs.items()
+        ],
         args.output,
     )
-
-
-def _row(name: str, seconds: list[float], reference: list[float]) -> list[str]:
-    """The best time, then the median ratio to the run with all kernels and its range."""
-    ratios = [slow / fast for slow, fast in zip(seconds, reference, strict=True)]
-    gain = f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
-    return [name, f"{min(seconds):.2f}", gain]
 
 
 def measure(model: str, dtype: str, questions: int, samples: int, tokens: int, off: str) -> float:

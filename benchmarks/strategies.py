@@ -72,8 +72,7 @@ def measure(
     from zerogap.engine import loading
     from zerogap.engine.decoder import SamplingParams
     from zerogap.engine.patched_decoder import PatchedDecoder
-    from zerogap.engine.sampler import greedy, sample
-    from zerogap.strategies.base import Context
+    from zerogap.engine.sampler import sample
 
     clock = common.clock(device)
     tokenizer, prompts = common.EndlessTokenizer(), common.prompts(model, questions)
@@ -81,12 +80,7 @@ def measure(
         num_samples=50, temperature=0.7, max_new_tokens=tokens, batch_size=rows
     )
     decoder = loading.decoder(common.model(model, dtype, device))
-    greedy_params = SamplingParams(temperature=0, max_new_tokens=tokens, batch_size=rows)
-    trajectories = greedy(decoder, prompts, tokenizer, greedy_params)
-    context = Context(
-        [trajectory.token_ids for trajectory in trajectories],
-        [trajectory.entropy for trajectory in trajectories],
-    )
+    context = common.context(decoder, prompts, tokenizer, max_new_tokens=tokens, batch_size=rows)
     base_decoder = loading.decoder(common.model(model, dtype, device), with_logits=False)
     last_layer = decoder.model.config.get_text_config().num_hidden_layers - 1
     neurons = {0: torch.arange(7), last_layer: torch.arange(7)}  # so the base decodes all layers
