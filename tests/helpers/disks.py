@@ -28,8 +28,3 @@ def small_disk(folder: Path, size: str) -> Iterator[Path]:
         yield folder
     finally:
         subprocess.run(["umount", folder], check=True)
-
-
-def remount(folder: Path, options: str) -> None:
-    """Change a mounted file system, for example by "size=1g"."""
-    subprocess.run(["mount", "-o", f"remount,{options}", folder], check=True)

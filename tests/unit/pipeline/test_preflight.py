@@ -231,38 +231,28 @@ def test_a_filter_must_filter_and_the_answer_of_a_target_must_be_found(quick):
 
 
 def test_local_files_must_have_enough_questions_with_answers_that_are_found(quick, tmp_path):
-    def files(name, extraction="numeric"):
-        entries = [{"question": f"{k}?", "answer": f"So.\n#### {name}{k}"} for k in range(30)]
-        paths = {split: f"{tmp_path}/{name}{split}.jsonl" for split in ("train", "test")}
+    def checked(gold="", num_written=30, **keys):
+        """The check of 30 questions, the first of which has three calculations."""
+        calculations = ["<<1=1>> <<2=2>> <<3=3>>", *["<<1=1>>"] * 29][:num_written]
+        lines = [
+            json.dumps({"question": f"{k}?", "answer": f"So {each}.\n#### {gold}{k}"})
+            for k, each in enumerate(calculations)
+        ]
+        paths = {split: f"{tmp_path}/{split}.jsonl" for split in ("train", "test")}
         for path in paths.values():
-            Path(path).write_text("\n".join(map(json.dumps, entries)))
-        return quick(
-            benchmarks__gsm8k={
-                "questions": {"source": "files", "files": paths},
-                "extraction": extraction,
-                **{"num_test": 30, "num_leaked": 15, "num_train": 30},
-            }
-        )
+            Path(path).write_text("\n".join(lines))
+        sizes = {"num_test": 30, "num_leaked": 15, "num_train": 30}
+        questions = {"questions": {"source": "files", "files": paths}}
+        (text,) = found(quick(benchmarks__gsm8k=questions | sizes | keys), "benchmarks.gsm8k")
+        return text
 
-    assert found(files(""), "benchmarks.gsm8k")[0].startswith("ok")
-    config = files("-", "flexible-extract")
-    assert found(config, "benchmarks.gsm8k")[0].startswith("ok")
-    (text,) = found(files("x", "json:dumps"), "benchmarks.gsm8k")
-    assert "the rule 'json:dumps' does not find the answer x0 in ' So. The answer is x0.'" in text
-    config = files("")
-    Path(config.benchmarks["gsm8k"].questions.files.test).write_text(
-        json.dumps({"question": "?", "answer": "So.\n#### 1"})
-    )
-    (text,) = found(config, "benchmarks.gsm8k")
-    assert text.endswith("test.jsonl has 1 questions, but 30 are needed")
-    entries = [{"question": f"{k}?", "answer": f"So <<1=1>>.\n#### {k}"} for k in range(29)]
-    entries.append({"question": "Long?", "answer": "So <<1=1>> <<2=2>> <<3=3>>.\n#### 3"})
-    test = Path(config.benchmarks["gsm8k"].questions.files.test)
-    test.write_text("\n".join(map(json.dumps, entries)))
-    few = config.benchmarks["gsm8k"].model_copy(update={"max_calculations": 2})
-    config = config.model_copy(update={"benchmarks": {**config.benchmarks, "gsm8k": few}})
-    (text,) = found(config, "benchmarks.gsm8k")
-    assert text.endswith("has 29 questions of at most 2 calculations, but 30 are needed")
+    assert checked().startswith("ok")
+    assert checked("-", extraction="flexible-extract").startswith("ok")
+    message = "the rule 'json:dumps' does not find the answer x0 in ' So . The answer is x0.'"
+    assert message in checked("x", extraction="json:dumps")
+    assert checked(num_written=1).endswith(" has 1 questions, but 30 are needed")
+    few = checked(max_calculations=2)
+    assert few.endswith("has 29 questions of at most 2 calculations, but 30 are needed")
 
 
 @pytest.mark.parametrize(
