@@ -1,9 +1,15 @@
 """From models and questions to trajectories, responses and solve counts."""
 
+import functools
+
 CELL = "<results>/{model}/{variant}/cells/{cell}"
 NEURONS = "<results>/{model}/{variant}/neurons.parquet"
 CELL_SHARDS = CONFIG.sampling.num_shards
 NEURON_SHARDS = CONFIG.neuron_localisation.num_shards
+
+# The file of one shard.
+of_cell = functools.partial(targets.shard_file, CELL_SHARDS)
+of_neurons = functools.partial(targets.shard_file, NEURON_SHARDS)
 
 
 rule decode_greedy:
@@ -49,18 +55,12 @@ rule sample_responses:
         model="<results>/{model}/{variant}/model",
         greedy="<results>/{model}/{variant}/greedy.parquet",
     output:
-        samples=targets.shard_file(CELL_SHARDS, f"{CELL}/samples.parquet"),
-        solve=targets.shard_file(CELL_SHARDS, f"{CELL}/solve.parquet"),
+        samples=of_cell(f"{CELL}/samples.parquet"),
+        solve=of_cell(f"{CELL}/solve.parquet"),
     log:
-        targets.shard_file(
-            CELL_SHARDS,
-            "<results>/logs/{model}/{variant}/cells/{cell}/sample_responses.log",
-        ),
+        of_cell("<results>/logs/{model}/{variant}/cells/{cell}/sample_responses.log"),
     benchmark:
-        targets.shard_file(
-            CELL_SHARDS,
-            "<results>/timings/{model}/{variant}/cells/{cell}.tsv",
-        )
+        of_cell("<results>/timings/{model}/{variant}/cells/{cell}.tsv")
     conda:
         DECODING_ENVIRONMENT
     threads: 8
@@ -151,15 +151,11 @@ rule localise_neurons:
         contaminated="<results>/{model}/{variant}/model",
         greedy="<results>/{model}/{variant}/greedy.parquet",
     output:
-        targets.shard_file(NEURON_SHARDS, NEURONS),
+        of_neurons(NEURONS),
     log:
-        targets.shard_file(
-            NEURON_SHARDS, "<results>/logs/{model}/{variant}/localise_neurons.log"
-        ),
+        of_neurons("<results>/logs/{model}/{variant}/localise_neurons.log"),
     benchmark:
-        targets.shard_file(
-            NEURON_SHARDS, "<results>/timings/{model}/{variant}/localise_neurons.tsv"
-        )
+        of_neurons("<results>/timings/{model}/{variant}/localise_neurons.tsv")
     wildcard_constraints:
         variant="|".join(CONFIG.benchmarks),
     conda:
