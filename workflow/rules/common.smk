@@ -207,13 +207,3 @@ def start_forks():
     modules += ["zerogap.engine.kernels.cpu_rows", "llamafactory.train.tuner"]
     log = Path(CONFIG.results, "logs/forks.log")
     forks.start(modules, variables, log)
-
-
-def check_before_start():
-    """Stop before any job starts if something would fail hours later; record the engine."""
-    checks = preflight()
-    folder = Path(CONFIG.results)
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / jobs.ENGINE_RECORD).write_text(f"{CONFIG.decoding.engine}\n")
-    if checks:
-        (folder / "preflight.txt").write_text("".join(f"{check}\n" for check in checks))

@@ -4,7 +4,14 @@
 # A hook instead of a rule that others depend on: if its file were remade, Snakemake would rerun
 # everything that depends on it, and with `ancient` it would not see what else has to be done.
 onstart:
-    check_before_start()
+    checks = preflight()
+    folder = Path(CONFIG.results)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / jobs.ENGINE_RECORD).write_text(f"{CONFIG.decoding.engine}\n")
+    if checks:
+        (folder / "preflight.txt").write_text(
+            "".join(f"{check}\n" for check in checks)
+        )
     if FORKS:
         start_forks()
 
