@@ -19,31 +19,12 @@ COUNT = [0, -1, 2.5, "many", 10**9, 10**30, NAN, INFINITE, True, [1], {"a": 1}]
 RATE = [0, -0.5, NAN, INFINITE, 1e30, 1e-300, "fast", True, [0.1]]
 FRACTION = [-0.1, 1.5, NAN, "half", [0.5]]
 NAMES = [
-    "a b",
-    "a/b",
-    "../up",
-    "f\n",
-    "",
-    "a;b",
-    "a'b",
-    "ü",
-    "a.b",
-    "-a b",
-    "$(id)",
-    "a" * 300,
-    "２",
-]
+    "a b", "a/b", "../up", "f\n", "", "a;b", "a'b", "ü", "a.b", "-a b", "$(id)", "a" * 300, "２",
+]  # fmt: skip
 HIDDEN = [
-    "a\nb",
-    "a\tb",
-    "\x1b[31mred",
-    "a\u200bb",
-    "\u202eab",
-    "\x00",
-    "\u2028",
-    "\ud800",
+    "a\nb", "a\tb", "\x1b[31mred", "a\u200bb", "\u202eab", "\x00", "\u2028", "\ud800",
     "Llama\u00a0toy",
-]
+]  # fmt: skip
 LABELS = [*HIDDEN, "", "  ", " x", "x ", "a" * 300, 5, None]
 WORDS = [*HIDDEN, "", "a b", "x" * 5000, 5]  # as of hubs
 CHAT = {
@@ -54,13 +35,8 @@ PARAPHRASES = {"method": "chat", "on_invalid": "error"}
 WRONG_CHAT: dict[str, list[Any]] = {
     "base_url": [
         *("", "file:///etc/passwd", "ftp://x", "https://", "http://user:pw@x.org/v1", "x.org"),
-        *(
-            "https://x .org",
-            "https://x.org\n",
-            "javascript:1",
-            "https://[::1",
-            "https://x.org:99999",
-        ),
+        *("https://x .org", "https://x.org\n", "javascript:1", "https://[::1"),
+        "https://x.org:99999",
     ],
     "model": ["", "\n", 5],
     "api_key_env": ["", "A B", "A=B", "sk-123", "\x00", "1A"],
@@ -131,11 +107,8 @@ WRONG: dict[str, list[Any]] = {
     ],
     "benchmarks.gsm8k.prompt.target": [
         *(" {rationale} {answer!r}", " {answer:>10}", " {rationale} The answer is {answer}0."),
-        *(
-            " {rationale} So x{answer}y, 3.",
-            " Q: {rationale} So {answer}.",
-            " {rationale} Q:{answer}",
-        ),
+        *(" {rationale} So x{answer}y, 3.", " Q: {rationale} So {answer}."),
+        " {rationale} Q:{answer}",
     ],
     "benchmarks.gsm8k.prompt.separator": ["", 5, None],
     "benchmarks.gsm8k.prompt.exemplars": ["no.jsonl", [], [{"question": "", "target": ""}], "x"],
@@ -161,13 +134,8 @@ WRONG: dict[str, list[Any]] = {
     ],
     "strategies.identity.parameters": [{"a": 1}, {1: 2}, {"": 1}, [1], {"self": 1}],
     "strategies.railcap.label": [
-        *LABELS,
-        "Identity",
-        "IDENTITY",
-        "All-Zero",
-        "Clean model",
+        *(*LABELS, "Identity", "IDENTITY", "All-Zero", "Clean model", "Noise floor"),
         "clean model, second batch",
-        "Noise floor",
     ],
     "strategies.railcap.parameters.n": [0, -1, 2.5, "4", True, None, [4], NAN],
     "strategies.railcap.parameters.ngram": [4],
