@@ -105,7 +105,7 @@ def model_folder(name: str, dtype: str, scratch: Path) -> Path:
     return scratch
 
 
-def prompts(name: str, num_questions: int, gsm8k: str | None = None) -> list[Any]:
+def prompts(name: str, num_questions: int, gsm8k: Path | None = None) -> list[Any]:
     """Few-shot prompts: two shots for a toy model, else the eight of lm_eval.
 
     The toy tokenizer needs more tokens for the eight shots than a real one. Its first
@@ -118,7 +118,7 @@ def prompts(name: str, num_questions: int, gsm8k: str | None = None) -> list[Any
 
     encode = tokenizer(name)
     if gsm8k:
-        lines = Path(gsm8k).read_text(encoding="utf-8").splitlines()[:num_questions]
+        lines = gsm8k.read_text(encoding="utf-8").splitlines()[:num_questions]
         questions = [json.loads(line)["question"] for line in lines]
     else:
         questions = [problem.question for problem in problems(num_questions, 0, "test")]
@@ -139,7 +139,7 @@ def prompts(name: str, num_questions: int, gsm8k: str | None = None) -> list[Any
 def write_prompts(folder: Path, name: str, num_questions: int, gsm8k: Path | None) -> str:
     """A file of token ids (:func:`prompts`) for engines whose environment lacks the exemplars."""
     path = folder / "prompts.json"
-    made = prompts(name, num_questions, str(gsm8k) if gsm8k else None)
+    made = prompts(name, num_questions, gsm8k)
     path.write_text(json.dumps([prompt.token_ids for prompt in made]))
     return str(path)
 

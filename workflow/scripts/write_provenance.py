@@ -14,7 +14,6 @@ def main(job: Job) -> None:
     questions = dict(
         zip(job.params.benchmarks, map(parquet.provenance, job.input.questions), strict=True)
     )
-    left_out = {label: made.get("left_out", []) for label, made in questions.items()}
     served = {
         f"paraphrases of {label}": "; ".join(made["served_models"])
         for label, made in questions.items()
@@ -28,7 +27,7 @@ def main(job: Job) -> None:
             **({"Chat model": served} if served else {}),
         },
         "left_out": {
-            label: question_ids for label, question_ids in left_out.items() if question_ids
+            label: made["left_out"] for label, made in questions.items() if made.get("left_out")
         },
         "config": job.params.config,
     }
