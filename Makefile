@@ -45,11 +45,7 @@ report: .venv/ready ## write the HTML report of a run: make report RUN=quick
 	$(SNAKEMAKE) write_report --profile profiles/$(PROFILE) $(CONFIG)
 	@echo && cat reports/$(RUN)/tables/main.md
 	@echo && sed -n '/^| Job /p; /^| \*Total/,/^$$/p' reports/$(RUN)/tables/cost.md
-	@echo && echo "tables:  reports/$(RUN)/tables"
-	@echo "figures: reports/$(RUN)/figures"
-	@echo "claims:  reports/$(RUN)/claims.md"
-	@echo "report:  reports/$(RUN)/report.html"
-	@echo "outcome: reports/$(RUN)/index.html"
+	@echo && printf '%-8s reports/$(RUN)/%s\n' tables: tables figures: figures claims: claims.md report: report.html outcome: index.html
 
 pretrain: .venv/ready ## pretrain the toy base models again (minutes)
 	$(BIN)/python -m zerogap.training.toy workflow/resources/bases

@@ -271,7 +271,7 @@ def publish(
     output: Path | None,
     notes: Sequence[str] = (),
 ) -> None:
-    """Print a Markdown table, notes and the machine that it was measured on, or write them too."""
+    """Print a Markdown table, notes and the machine it was measured on; also write them."""
     import torch
     import transformers
     from tabulate import tabulate
