@@ -205,10 +205,11 @@ def timed_jobs(config: Config) -> Iterator[TimedJob]:
 def code_of_responses(config: Config) -> dict[str, str]:
     """The files of sampled responses, each with the digest of the code that would make it now."""
     made_by = {}
-    for (rule, *place), output, _ in timed_jobs(config):
-        if rule == jobs.SAMPLE:
-            wildcards = dict(zip(("model", "variant", "cell"), place, strict=True))
-            made_by[output] = json.loads(job_parameters(config, rule, wildcards))["code"]
+    for timed in timed_jobs(config):
+        if timed.job.rule == jobs.SAMPLE:
+            wildcards = timed.job._asdict()
+            parameters = job_parameters(config, wildcards.pop("rule"), wildcards)
+            made_by[timed.output] = json.loads(parameters)["code"]
     return made_by
 
 

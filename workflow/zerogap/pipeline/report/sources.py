@@ -114,24 +114,21 @@ def _settings(config: Config) -> list[tuple[str, str]]:
     return [(model, benchmark) for model in config.models for benchmark in config.benchmarks]
 
 
-def _metrics(config: Config, primary: bool = False, ablation: bool = False) -> list[File]:
-    settings = [_primary(config)] if primary else _settings(config)
-    files = [_file(config, *setting, "metrics") for setting in settings]
-    if ablation and config.ablation:
-        files.append(_file(config, *_primary(config), "ablation_metrics", "metrics"))
-    return files
+def _metrics(*, primary: bool = False, ablation: bool = False) -> Source[MetricTable]:
+    def locate(config: Config) -> list[File]:
+        settings = [_primary(config)] if primary else _settings(config)
+        files = [_file(config, *setting, "metrics") for setting in settings]
+        if ablation and config.ablation:
+            files.append(_file(config, *_primary(config), "ablation_metrics", "metrics"))
+        return files
 
-
-def _metrics_source(**which: bool) -> Source[MetricTable]:
-    return Source(
-        lambda config: _metrics(config, **which), lambda files: MetricTable(map(read, files))
-    )
+    return Source(locate, lambda files: MetricTable(map(read, files)))
 
 
 # The tables that show the ablation have a source of their own: the others do not wait for it.
-METRICS, METRICS_AND_ABLATION = _metrics_source(), _metrics_source(ablation=True)
-PRIMARY_METRICS = _metrics_source(primary=True)
-PRIMARY_METRICS_AND_ABLATION = _metrics_source(primary=True, ablation=True)
+METRICS, METRICS_AND_ABLATION = _metrics(), _metrics(ablation=True)
+PRIMARY_METRICS = _metrics(primary=True)
+PRIMARY_METRICS_AND_ABLATION = _metrics(primary=True, ablation=True)
 
 
 # Tables of the primary setting.
