@@ -19,10 +19,8 @@ SWITCHES = ("", "attend", "parts", "products", "layers", "draw", "graphs", "all"
 
 def main() -> None:
     """Measure all ways alternately and publish the table."""
-    parser = common.parser(__doc__, questions=20, samples=50, tokens=64, repeats=3)
-    parser.add_argument("--without", nargs="+", default=SWITCHES, help="switches; '' for none")
-    args = parser.parse_args()
-    runs: dict[str, list[float]] = {off: [] for off in ("", *(x for x in args.without if x))}
+    args = common.parser(__doc__, questions=20, samples=50, tokens=64, repeats=3).parse_args()
+    runs: dict[str, list[float]] = {off: [] for off in SWITCHES}
     for _ in range(args.repeats):
         for off, seconds in runs.items():
             seconds.append(
