@@ -51,13 +51,8 @@ def endpoint() -> Iterator[types.SimpleNamespace]:
 
 def test_the_api_key_is_in_no_file_of_a_run(tmp_path, endpoint):
     link_checkout(tmp_path)
-    chat = {
-        "base_url": endpoint.url,
-        "model": "m",
-        "api_key_env": "ZEROGAP_TEST_KEY",
-        "concurrency": 1,
-        "max_attempts": 5,
-    }
+    chat = {"base_url": endpoint.url, "model": "m", "api_key_env": "ZEROGAP_TEST_KEY"}
+    chat |= {"concurrency": 1, "max_attempts": 5}
     sizes = {"num_test": 8, "num_leaked": 4, "num_train": 4}
     benchmarks = {
         "gsm8k": sizes | {"questions": {"generated": {"num_test": 8, "num_train": 4}}},
