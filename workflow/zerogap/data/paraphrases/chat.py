@@ -222,13 +222,13 @@ def _read_limited(response: httpx2.Response) -> None:
     if response.headers.get("Content-Encoding", "identity") != "identity":
         raise NoReplyError("a packed reply, which was not asked for")
     stream: Any = response.stream
-    content = b""
+    content = bytearray()  # a service may send single bytes, and bytes would be copied for each
     for chunk in stream:
         content += chunk
         if len(content) > _MAX_BYTES:
             raise NoReplyError(f"a reply of more than {_MAX_BYTES:,} bytes")
     stream.close()
-    response.stream = httpx2.ByteStream(content)
+    response.stream = httpx2.ByteStream(bytes(content))
 
 
 def format_invalid(invalid: Mapping[str, str]) -> str:
