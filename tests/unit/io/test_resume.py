@@ -88,10 +88,13 @@ def test_a_link_in_a_work_folder_is_deleted_not_followed(tmp_path) -> None:
     interrupted_job(tmp_path / "out", {})
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos/a").touch()
+    (tmp_path / "notes").write_text("text")
     (tmp_path / "out.work/link").symlink_to(tmp_path / "photos")
-    with resumable_dir(tmp_path / "out", {}):
-        pass
+    (tmp_path / "out.work/parts.jsonl").symlink_to(tmp_path / "notes")
+    with resumable_parts(tmp_path / "out", {}) as parts:
+        parts.add("part", 1)
     assert (tmp_path / "photos/a").exists()
+    assert (tmp_path / "notes").read_text() == "text"
 
 
 def test_a_child_process_keeps_the_lock_of_a_killed_parent(tmp_path) -> None:

@@ -81,7 +81,7 @@ class Journal:
         return self._parts.get(key)
 
     def add(self, key: str, value: Any) -> None:
-        """Store a finished part."""
+        """Store a finished part; InputError if the disk is full."""
         text = json.dumps([key, value]).encode()
         with atomic.write_errors_as_input_errors(self._path), self._path.open("ab") as file:
             file.write(self._digest(text) + b" " + text + b"\n")
@@ -101,7 +101,10 @@ class Journal:
 def resumable_parts(output: Path, settings: Mapping[str, Any]) -> Iterator[Journal]:
     """The journal of a job that makes its output in parts: see :func:`resumable_dir`."""
     with resumable_dir(output, settings) as folder:
-        yield Journal(folder / "parts.jsonl", settings)
+        path = folder / "parts.jsonl"
+        if path.is_symlink():  # the lines of another file are not dropped
+            path.unlink()
+        yield Journal(path, settings)
 
 
 @contextlib.contextmanager
