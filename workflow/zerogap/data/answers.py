@@ -72,7 +72,7 @@ _STATED = _number(
 _REVERSED_END = re.compile(rf"(?i)[0-9](?!.?\^[a-z])[{_DASHES}0-9.,_'’‘ʼ{_CURRENCY}/⁄\se+×x*·^(]*")
 _ANY = _number(_MINUS, _SIMPLE, "[/⁄]")
 
-_ANSWER = re.compile("(?ai)answer")
+_REVERSED_ANSWER = re.compile("(?ai)rewsna")
 _ADJECTIVES = "final|correct|corrected|exact|total|numerical"
 _ANSWER_IS = re.compile(  # a set first: Python skips what is not in it
     r"(?-i:[aA])nswer(?:(?:\s+to\s[^.?!\n]{1,80}?|\s*\([^()\n]{1,40}\)|,[^.,?!\n]{1,40},)?"
@@ -227,8 +227,8 @@ def extract(text: str) -> Extraction:
     raw = _without_next_question(without_thinking(_in_ascii_digits(text)))
     text = plain(raw)
     folded = raw.lower()
-    if answers := list(_ANSWER.finditer(raw)):
-        ending = raw[answers[-1].start() :]
+    if "answer" in folded and (last := _REVERSED_ANSWER.search(raw[::-1])):
+        ending = raw[len(raw) - last.end() :]
         if "\\" in ending and (found := _first(map(_statement, _boxes(ending)))):
             return Extraction(*found, "boxed")
         marks = islice(_ANSWER_IS.finditer(text), _MAX_STATEMENTS)
