@@ -15,9 +15,10 @@ from typing import Any
 import pandas as pd
 
 import zerogap
+from zerogap.io import atomic
 from zerogap.io.provenance import draws, engines
 from zerogap.metrics.definitions import METRICS
-from zerogap.reporting.render import Table, provenance_line, save_texts, to_markdown
+from zerogap.reporting.render import Table, provenance_line, to_markdown
 from zerogap.scoring.score import BATCH2
 
 SCHEMA_VERSION = "0.3.0"
@@ -30,12 +31,8 @@ DESCRIPTIONS = {  # of metrics without a clean model
     "peakedness": "Share of responses that nearly repeat the greedy trajectory, as in CDD",
 }
 ARGUMENTS = {"temperature": "temperature", "top_p": "top_p", "max_tokens": "max_new_tokens"}
-DETAILS = (
-    "strategy",
-    "strategy_parameters",
-    "precision",
-    "chat_template",
-)  # of a file, besides its draws
+# Of a file, besides its draws.
+DETAILS = ("strategy", "strategy_parameters", "precision", "chat_template")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +83,8 @@ def write_record(path: Path, values: pd.DataFrame, evaluation: Evaluation) -> No
             availability = previous["model_info"]["additional_details"]["model_availability"]
             model_info["additional_details"]["model_availability"] = availability
     text = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False)
-    save_texts("", {str(path): f"{text}\n"})
+    with atomic.replacing(path) as temporary:
+        temporary.write_text(f"{text}\n", encoding="utf-8")
 
 
 def generation_config(made_by: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from zerogap.analysis.strata import Ranges
+from zerogap.io import atomic
 from zerogap.metrics.same_questions import probabilities
 from zerogap.reporting.render import (
     Cell,
@@ -21,7 +22,6 @@ from zerogap.reporting.render import (
     provenance_line,
     render_template,
     rounded,
-    save_texts,
 )
 from zerogap.reporting.tables.rows import columns_of, difference_notes
 from zerogap.scoring.inputs import Loaded, Texts
@@ -130,7 +130,8 @@ def write(
         questions=_questions_table(aligned),
         data=_data(aligned, {name: file.texts for name, file in files.items()}),
     )
-    save_texts("", {str(path): page})
+    with atomic.replacing(path) as temporary:
+        temporary.write_text(page, encoding="utf-8")
 
 
 def _strata_plot(aligned: Aligned, bins: int) -> dict[str, Any]:
