@@ -59,8 +59,9 @@ def memorisation(
 
     Returns:
         verdict (memorised, weakly memorised, not memorised), text, share_verbatim (the fraction of
-        leaked responses with ROUGE-L 1) and the quantities of `_estimates`, each with columns
-        ci_low and ci_high.
+        leaked responses with ROUGE-L 1) and, each with ci_low and ci_high columns, clean_leaked,
+        identity_leaked, clean_unleaked, identity_unleaked (mean solve probabilities), inflation,
+        rouge_leaked, rouge_unleaked, collapse, clean_rouge_unleaked and excess (see above).
 
     Raises:
         InputError: There are no leaked or no unleaked questions, or the tables have different

@@ -39,7 +39,7 @@ def responses(
 
 
 def greedy(folder: Path, question: Mapping[str, Any]) -> pd.Series:
-    """The row of the contaminated model's greedy response to a question; raises if it has none."""
+    """The row of the contaminated model's greedy response; InputError if it has none."""
     rows = _rows(folder / "greedy.parquet", question["question_id"])
     if rows.empty:
         raise InputError(

@@ -421,5 +421,5 @@ def _spelled(digits: str, *, negative: bool) -> str:
 
 
 def same(answer: str, gold: str) -> bool:
-    """Whether two texts are the same number, or both none."""
+    """Whether two texts are the same number, or both none; InputError if one is something else."""
     return canonical(answer) == canonical(gold)

@@ -97,7 +97,11 @@ def with_paraphrases(table: pd.DataFrame, paraphrases: Mapping[str, str | None])
 
 
 def check_disjoint(test: Sequence[Question], train: Sequence[Question]) -> None:
-    """Check that no test question is also a training question: it contaminates the clean model."""
+    """Check that no test question is also a training question.
+
+    Raises:
+        InputError: one is, and would contaminate the clean model.
+    """
     training_texts = {question.question for question in train}
     for position, question in enumerate(test):
         if question.question in training_texts:

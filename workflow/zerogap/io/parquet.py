@@ -179,7 +179,11 @@ def check_place(path: str | Path) -> None:
 
 
 def provenance(path: str | Path) -> dict[str, Any]:
-    """The provenance in a file's metadata: how it was made; empty if another program wrote it."""
+    """The provenance in a file's metadata: how it was made; empty if another program wrote it.
+
+    Raises:
+        InputError: the file is not a Parquet file, or is damaged.
+    """
     return _made_by(path) or {}
 
 

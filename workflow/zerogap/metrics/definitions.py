@@ -43,6 +43,8 @@ class Metric:
         uses_first_response: Whether it needs ``first_correct``.
         summary_column: Its position in the table of `zerogap score`; 0 if it is not shown.
 
+    Raises:
+        ValueError: It has differences and no interval.
     """
 
     name: str

@@ -89,7 +89,7 @@ def train_settings(
 
 
 def check_device(training: Mapping[str, Any]) -> None:
-    """Check that a training in bfloat16 has a GPU, unless the configuration names the CPU."""
+    """InputError if a training in bfloat16 has no GPU and its configuration names no CPU."""
     if not training["bf16"] or training["device"] != "auto":
         return
     from transformers.utils import is_torch_bf16_gpu_available  # loads torch
