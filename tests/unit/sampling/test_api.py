@@ -1,4 +1,5 @@
 import shutil
+from types import SimpleNamespace
 from unittest.mock import Mock
 
 import pandas as pd
@@ -16,6 +17,7 @@ from zerogap.engine.sampler import greedy
 from zerogap.errors import InputError
 from zerogap.io import parquet
 from zerogap.io.resume import Journal
+from zerogap.sampling.arguments import checked_strategy
 from zerogap.sampling.responses import chat_prompt, encoded
 
 TOKENIZER = tokenizer()
@@ -66,6 +68,11 @@ def test_a_strategy_changes_the_responses():
 
 def test_a_strategy_that_filters_drops_responses():
     assert len(sample(temperature=0.02, strategy=zerogap.TED())) < 18
+
+
+def test_a_strategy_may_be_compiled_without_a_signature():
+    compiled = SimpleNamespace(prepare=max)  # `inspect` finds none
+    assert checked_strategy(compiled) is compiled
 
 
 def test_a_file_has_a_row_for_a_question_whose_responses_are_all_dropped(tmp_path):

@@ -121,14 +121,19 @@ def check_model(model: Any, tokenizer: Any) -> None:
 
 def checked_strategy(strategy: Any) -> Strategy:
     """The strategy; InputError if it is none, or is a class."""
-    with contextlib.suppress(AttributeError, TypeError, ValueError):
-        inspect.signature(strategy.prepare).bind(None)
-        if not isinstance(strategy, type):
-            return cast(Strategy, strategy)
-    raise InputError(
-        "strategy: must be a strategy with a method prepare(context), such as RailCap(n=4), "
-        f"not {_shown(strategy)}"
-    )
+    prepare = getattr(strategy, "prepare", None)
+    is_strategy = callable(prepare) and not isinstance(strategy, type)
+    with contextlib.suppress(ValueError):  # a signature that Python does not know
+        try:
+            inspect.signature(cast(Any, prepare)).bind(None)
+        except TypeError:
+            is_strategy = False
+    if not is_strategy:
+        raise InputError(
+            "strategy: must be a strategy with a method prepare(context), such as RailCap(n=4), "
+            f"not {_shown(strategy)}"
+        )
+    return cast(Strategy, strategy)
 
 
 def paths(
