@@ -94,11 +94,12 @@ def test_every_family_is_registered_under_its_name_with_its_own_model_types():
 )
 def test_auto_takes_the_registered_family_of_the_model_type(tmp_path, model_type, name):
     (tmp_path / "config.json").write_text(json.dumps({"model_type": model_type}))
-    assert family_of_folder(tmp_path) is FAMILIES[name]
+    assert family_of_folder(tmp_path) is family_of_folder(tmp_path, name) is FAMILIES[name]
 
 
-def test_a_named_family_must_be_that_of_the_folder(tmp_path):
-    (tmp_path / "config.json").write_text('{"model_type": "gpt_neox"}')
-    assert family_of_folder(tmp_path, "gpt_neox") is FAMILIES["gpt_neox"]
-    with pytest.raises(InputError, match=r"model_type is 'gpt_neox', .* set family: auto"):
+@pytest.mark.parametrize("model_type", ["gpt_neox", "of_no_library"])
+def test_a_named_family_must_be_that_of_the_folder(tmp_path, model_type):
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": model_type}))
+    message = rf"config.json: model_type is '{model_type}', .* set family: auto"
+    with pytest.raises(InputError, match=message):
         family_of_folder(tmp_path, "llama")

@@ -98,13 +98,12 @@ def family_of_folder(folder: str | Path, name: str = AUTO) -> Family:
             family does not support.
     """
     config = read_config(folder)
-    family = family_from_config(config)
-    if name not in (AUTO, family.name):
+    if name != AUTO and config["model_type"] not in FAMILIES[name].model_types:
         raise InputError(
             f"{folder}/config.json: model_type is '{config['model_type']}', which is not of the "
             f"family '{name}' ({', '.join(FAMILIES[name].model_types)}); set family: {AUTO}"
         )
-    return family
+    return family_from_config(config)
 
 
 def family_from_config(config: Mapping[str, Any]) -> Family:
