@@ -118,18 +118,23 @@ class Decoder(Protocol):
 
     Implemented by :class:`~zerogap.engine.shared_prompt_decoder.SharedPromptDecoder`, by
     :class:`~zerogap.engine.hf_decoder.HFDecoder` and by strategies that replace the model.
-
-    Attributes:
-        model: what the logits come from.
-        device: where the model and the logits are.
-        single_prompt_only: whether the batch must consist of rows of one prompt.
-        preallocates: whether :meth:`reserve` takes all memory at once, and not tokens as they come.
     """
 
-    model: PreTrainedModel
-    device: torch.device
-    single_prompt_only: bool
-    preallocates: bool
+    @property
+    def model(self) -> PreTrainedModel:
+        """The model that the logits come from."""
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model and the logits are."""
+
+    @property
+    def single_prompt_only(self) -> bool:
+        """Whether the batch must consist of rows of one prompt."""
+
+    @property
+    def preallocates(self) -> bool:
+        """Whether :meth:`reserve` takes all memory at once; if not, stored tokens take it."""
 
     @property
     def prefers_sorted_rows(self) -> bool:
