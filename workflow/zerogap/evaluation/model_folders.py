@@ -67,7 +67,7 @@ class Model:
 
 
 def find(name: str, chat_template: ChatTemplate | None, dtype: str) -> Model:
-    """Find a folder, or a model on the hub, and check what can be checked at once.
+    """Find a folder, or download a model of the hub, and check what can be checked at once.
 
     A tokenizer's chat template is applied, or ignored for prompts of plain text. The dtype "auto"
     is bfloat16, or float32 on a CPU slow in it.
