@@ -126,6 +126,19 @@ def test_the_clean_model_and_shortcut_start_from_the_prepared_base(scales, sourc
     assert shortcut["base_model"] == prepared
 
 
+def test_a_base_that_is_no_gguf_file_is_not_converted(scales, tmp_path):
+    overlay = tmp_path / "other.yaml"
+    base = {"label": "Other", "base": "workflow/resources/bases/llama2", "revision": None}
+    overlay.write_text(json.dumps({"models": {"other": base}}))
+    scale = config.load([ROOT / "config.yaml", *scales["gsm_symbolic"], overlay])
+    for model, status in (("smollm2", 0), ("other", 1)):
+        folder = f"results/bases/{model}/{parameters.converted_folder(scale, 'smollm2')}"
+        files = ("--configfile", *scales["gsm_symbolic"], overlay, "--", folder)
+        process = dry_runs.snakemake("--cores", "1", "-n", *files)
+        assert process.returncode == status, process.stderr
+    assert "No rule to produce results/bases/other" in process.stdout
+
+
 def test_strategies_and_lora_are_those_of_the_paper(scales):
     paper = config.load([ROOT / "config.yaml"])
     for overlays in scales.values():

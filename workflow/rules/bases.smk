@@ -29,6 +29,8 @@ rule convert_gguf:
         directory("<bases>/{model}/{converted}"),
     log:
         "<bases>/logs/{model}/{converted}/convert_gguf.log",
+    wildcard_constraints:
+        model=one_of(jobs.converted_models(CONFIG)),
     priority: TRAJECTORIES_FIRST
     conda:
         "../../envs/zerogap.yaml"
