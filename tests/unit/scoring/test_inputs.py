@@ -246,7 +246,7 @@ BAD = {
     "responses alone": (['{"id": "a", "text": "2"}'], "responses but no gold answers .* gold"),
     "golds differ": (
         ["id,text,gold", "a,2,2", "a,2,3"],
-        "line 3: question 'a' has gold 3 here and 2 before; a question has one",
+        "has gold 3 here and 2 before; give all responses of a question the same gold",
     ),
     "no gold in a row": (
         ['{"id": "a", "text": "2", "gold": 2}', '{"id": "b", "text": "2", "gold": null}'],

@@ -305,8 +305,8 @@ def _check_one_per_question(
         here, before = (shorten(str(each[row])) for each in (values, first))
         raise file.error(
             row,
-            f"question {ids[row]!r} has {column} {here} here and {before} before; a question has "
-            f"one {column}",
+            f"question {ids[row]!r} has {column} {here} here and {before} before; give all "
+            f"responses of a question the same {column}",
         )
 
 
