@@ -52,6 +52,7 @@ ARCHITECTURES = {
         HEADS_OF_8 | {"mamba_d_ssm": 32, "mamba_n_heads": 4, "mamba_d_head": 8, "mamba_d_state": 8},
         OWN_CACHE,
     ),
+    "doge": (SIZES, OWN_CACHE),  # a mask of its own
     "mamba": (STATE_SPACE, OWN_CACHE),
     "openai-gpt": (OLD_SIZES, NO_CACHE),
     "rwkv": ({"vocab_size": VOCABULARY, "hidden_size": 32, "num_hidden_layers": 2}, NO_CACHE),

@@ -379,11 +379,12 @@ def _attention(
     """The function that `transformers` calls; the mask is ours, so the model builds none.
 
     Raises:
-        TypeError: the architecture computes its attention with something unknown here.
+        TypeError: the architecture computes its attention with something unknown here, such as a
+            mask of its own (Doge).
     """
     unknown = [
         name
-        for name, argument in others.items()
+        for name, argument in {"attention_mask": attention_mask, **others}.items()
         if name not in NEUTRAL_ARGUMENTS and argument is not None
     ]
     if unknown:
