@@ -44,6 +44,11 @@ ARCHITECTURES = {
         | {"num_kv_shared_layers": 0, "hidden_size_per_layer_input": 0},
         SHARED,
     ),
+    "granitemoeshared": (SIZES | {"num_local_experts": 4, "shared_intermediate_size": 16}, SHARED),
+    "got_ocr2": (  # passes its options on to the text decoder
+        {"text_config": SIZES | {}, "vision_config": {"hidden_size": 16, "num_hidden_layers": 1}},
+        SHARED,
+    ),
     "gpt_oss": (HEADS_OF_8 | MIXED_WINDOWS | {"num_local_experts": 4}, OWN_CACHE),  # sinks
     "bloom": ({"vocab_size": VOCABULARY, "hidden_size": 32, "n_layer": 2, "n_head": 4}, OWN_CACHE),
     "qwen3_5_text": (HEADS_OF_8 | MIXED_LINEAR | DELTA_RULE, OWN_CACHE),

@@ -360,7 +360,10 @@ def _causal_attention(
 
 
 # Arguments that models pass on to their attention and that change nothing here.
-NEUTRAL_ARGUMENTS = {"dropout", "is_causal", "output_router_logits", "position_ids", "use_cache"}
+NEUTRAL_ARGUMENTS = {
+    "dropout", "is_causal", "logits_to_keep", "output_attentions", "output_router_logits",
+    "position_ids", "use_cache",
+}  # fmt: skip
 
 
 def _attention(
