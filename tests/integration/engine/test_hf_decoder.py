@@ -45,6 +45,14 @@ ARCHITECTURES = {
         SHARED,
     ),
     "granitemoeshared": (SIZES | {"num_local_experts": 4, "shared_intermediate_size": 16}, SHARED),
+    "deepseek_v3": (  # values are smaller than keys
+        SIZES
+        | {"num_key_value_heads": 4, "q_lora_rank": 8, "kv_lora_rank": 8, "qk_nope_head_dim": 8}
+        | {"qk_rope_head_dim": 8, "v_head_dim": 8, "n_routed_experts": 4, "n_group": 1}
+        | {"topk_group": 1, "num_experts_per_tok": 2, "moe_intermediate_size": 16}
+        | {"first_k_dense_replace": 1},
+        SHARED,
+    ),
     "got_ocr2": (  # passes its options on to the text decoder
         {"text_config": SIZES | {}, "vision_config": {"hidden_size": 16, "num_hidden_layers": 1}},
         SHARED,

@@ -100,7 +100,7 @@ class PromptPass:
         layer = self._cache.layers[layer_index]
         prefix = layer.prefix
         # Decided here, before generated tokens are stored: this is where the window is known.
-        is_plain = window is None and softcap is None
+        is_plain = window is None and softcap is None and query.shape[-1] == value.shape[-1]
         layer.step_kernel = kernels.step_kernel(query, prefix[0]) if is_plain else None
         if is_plain and kernels.attends_to_parts(query):
             return causal_attention(prefix, query * scaling, key, value, self._lengths)
@@ -207,7 +207,7 @@ class StepPass:
                 num_rows=torch.from_numpy(self._num_rows),
                 question_length=torch.from_numpy(self._cache.question_length),
             )
-        return out.view(num_rows, 1, query_heads, size)
+        return out.view(num_rows, 1, query_heads, -1)
 
     def _attend_by_products(
         self,
@@ -234,7 +234,7 @@ class StepPass:
             _scores(self._questions(query), question_key.transpose(2, 3)), group
         )
         question_weights = query.new_empty(question_scores.shape)
-        out = torch.empty_like(query)
+        out = query.new_empty(*query.shape[:3], generated_value.shape[-1])
         for rows, width in self._chunks:
             chunk = query[rows]
             prefix_scores = _scores(_by_head(chunk), prefix_key.transpose(1, 2))
