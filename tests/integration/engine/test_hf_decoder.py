@@ -65,6 +65,12 @@ ARCHITECTURES = {
         HEADS_OF_8 | {"mamba_d_ssm": 32, "mamba_n_heads": 4, "mamba_d_head": 8, "mamba_d_state": 8},
         OWN_CACHE,
     ),
+    "bamba": (  # begins at position 0 unless it is told where
+        SIZES
+        | {"attn_layer_indices": [1], "mamba_n_heads": 8, "mamba_d_head": 8}
+        | {"mamba_d_state": 8},
+        OWN_CACHE,
+    ),
     "doge": (SIZES, OWN_CACHE),  # a mask of its own
     "mamba": (STATE_SPACE, OWN_CACHE),
     "openai-gpt": (OLD_SIZES, NO_CACHE),

@@ -82,23 +82,32 @@ class HFDecoder:
 
     def _next_logits(self, tokens: Tensor) -> Tensor:
         if self._cache is not None:
-            return logits_of(self.model, tokens, cache=self._cache)[:, -1]
+            num_cached = self._tokens.shape[1] - tokens.shape[1]
+            return logits_of(self.model, tokens, cache=self._cache, num_cached=num_cached)[:, -1]
         rows_per_pass = max(1, TOKENS_PER_PASS // tokens.shape[1])
         passes = torch.split(tokens, rows_per_pass)
         return torch.cat([logits_of(self.model, rows)[:, -1] for rows in passes])
 
 
 def logits_of(
-    model: PreTrainedModel, tokens: Tensor, *, last: int = 1, cache: DynamicCache | None = None
+    model: PreTrainedModel,
+    tokens: Tensor,
+    *,
+    last: int = 1,
+    cache: DynamicCache | None = None,
+    num_cached: int = 0,
 ) -> Tensor:
     """A model's logits (R, ≥ last, V) at the last positions of tokens (R, L) on its device.
 
-    Some architectures return those of all positions. The tokens follow on those of a cache, which
-    is extended by them; without one they are whole sequences.
+    Some architectures return those of all positions. The tokens follow on the `num_cached` ones of
+    a cache, which is extended by them; without one they are whole sequences.
     """
     options: dict[str, Any] = {"use_cache": cache is not None}
     if cache is not None:
         options[cache_argument(model)] = cache
+        if "position_ids" in _accepted(model):  # Bamba would begin at 0 again
+            positions = torch.arange(num_cached, num_cached + tokens.shape[1], device=tokens.device)
+            options["position_ids"] = positions.expand_as(tokens)
     if "logits_to_keep" in _accepted(model):
         options["logits_to_keep"] = last
     logits: Tensor = model(input_ids=tokens, **options).logits
