@@ -136,6 +136,14 @@ def test_adapters_in_training_mode_get_the_decoder_of_their_base(name):
         assert kind(loading.decoder(adapted)) == ARCHITECTURES[name][1]
 
 
+def test_a_model_whose_own_forward_pass_fails_is_an_error():
+    """CTRL adds positions in float32."""
+    torch.manual_seed(0)
+    config = t.CTRLConfig(**OLD_SIZES, dff=48)
+    with pytest.raises(loading.InputError, match=r"ctrl: its forward pass fails \(mixed dtype"):
+        loading.decoder(t.CTRLLMHeadModel(config).bfloat16())
+
+
 def test_activations_need_a_cache():
     with pytest.raises(loading.InputError, match="Shortcut needs a model with a cache"):
         loading.decoder(built("rwkv"), with_logits=False)

@@ -192,10 +192,19 @@ def decoder(model: PreTrainedModel, *, with_logits: bool = True) -> SharedPrompt
     warning. Without logits only the model's activations are right.
 
     Raises:
-        InputError: only activations are needed, and the model's own cache is not right either.
+        InputError: the model computes no logits from token ids alone; or only activations are
+            needed, and the model's own cache is not right either.
         RuntimeError: the device has no memory for the trial.
     """
-    trial = Trial(model, context_length(model.config))
+    try:
+        trial = Trial(model, context_length(model.config))
+    except Exception as error:  # an unknown architecture may fail anywhere
+        if memory.is_exhausted(error):
+            raise
+        raise InputError(
+            f"{model.config.model_type}: its forward pass fails ({problem_of(error)}); choose a "
+            "model and a dtype in which model(input_ids) gives logits"
+        ) from error
     misfit = trial.misfit(SharedPromptDecoder)
     memory.release()  # a decoder refers to itself, so that the trial's still holds its tensors
     if misfit is None:
