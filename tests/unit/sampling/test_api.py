@@ -5,7 +5,12 @@ from unittest.mock import Mock
 import pandas as pd
 import pytest
 import torch
-from transformers import Llama4ForCausalLM, Llama4TextConfig
+from transformers import (
+    GotOcr2Config,
+    GotOcr2ForConditionalGeneration,
+    Llama4ForCausalLM,
+    Llama4TextConfig,
+)
 
 import zerogap
 from helpers.neuron_tables import write_neurons
@@ -103,6 +108,16 @@ def test_the_model_can_be_used_as_before():
     zerogap.sample(net, TOKENIZER, PROMPTS, num_samples=2, max_new_tokens=3)
     assert net.training
     torch.testing.assert_close(net(ids).logits, expected)
+
+
+def test_towers_keep_an_attention_of_their_own():
+    vision = {"hidden_size": 16, "num_hidden_layers": 1}
+    config = GotOcr2Config(text_config=SIZES | {}, vision_config=vision)
+    net = GotOcr2ForConditionalGeneration(config)
+    parts = config, config.text_config, config.vision_config
+    before = [part._attn_implementation for part in parts]
+    zerogap.sample(net, TOKENIZER, PROMPTS, num_samples=2, max_new_tokens=3)
+    assert [part._attn_implementation for part in parts] == before == ["eager", "sdpa", "eager"]
 
 
 def test_the_model_can_be_used_as_before_if_memory_runs_out(monkeypatch):

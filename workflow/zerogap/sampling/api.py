@@ -130,13 +130,15 @@ def sample(
 @contextlib.contextmanager
 def _decoder_of(model: PreTrainedModel) -> Iterator[Decoder]:
     """A decoder of the model, which then has its own attention and mode again."""
-    attention, is_training = model.config._attn_implementation, model.training
-    decoder = None
+    config, is_training, decoder = model.config, model.training, None
+    parts = {"": config} | {name: getattr(config, name, None) for name in config.sub_configs}
+    attention = {name: part._attn_implementation for name, part in parts.items() if part}
     try:
         decoder = loading.decoder(model)
         yield decoder
     finally:
         if decoder:
             decoder.reserve(None)  # on a GPU it has reserved most of the memory
-        model.set_attn_implementation(attention)
+        model.set_attn_implementation(attention[""])
+        config._attn_implementation = attention  # towers may have another than the text decoder
         model.train(is_training)
