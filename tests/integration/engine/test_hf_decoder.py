@@ -203,6 +203,7 @@ def test_a_model_in_bfloat16_computes_in_float32_what_one_of_the_same_weights_wo
     [
         (t.LlamaConfig(max_position_embeddings=512), 512),
         (t.AutoConfig.for_model("mpt", max_seq_len=256), 256),
+        (t.WhisperConfig(max_target_positions=448), 448),
         (t.BloomConfig(), 2**31),  # weights distances instead
         (  # rotates all keys otherwise behind the 64th token
             t.Phi3Config(

@@ -177,7 +177,7 @@ def context_length(config: PreTrainedConfig) -> int:
     response would depend on the longest one in the batch. The limit is that one.
     """
     text_config = config.get_text_config()
-    attributes = ("max_position_embeddings", "max_seq_len")
+    attributes = ("max_position_embeddings", "max_seq_len", "max_target_positions")
     limits = [int(getattr(text_config, x)) for x in attributes if hasattr(text_config, x)][:1]
     rope = getattr(text_config, "rope_parameters", None) or {}
     if rope.get("rope_type") == "longrope":
