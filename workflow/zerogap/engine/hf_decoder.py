@@ -105,7 +105,7 @@ def logits_of(
     options: dict[str, Any] = {"use_cache": cache is not None}
     if cache is not None:
         options[cache_argument(model)] = cache
-        if "position_ids" in _accepted(model):  # Bamba would begin at 0 again
+        if "position_ids" in _accepted(model):  # without them Bamba counts from 0
             positions = torch.arange(num_cached, num_cached + tokens.shape[1], device=tokens.device)
             options["position_ids"] = positions.expand_as(tokens)
     if "logits_to_keep" in _accepted(model):

@@ -71,11 +71,12 @@ class MetricTable:
         A paired difference whose simultaneous (max-T) interval excludes 0 has the mark †.
         """
         cell = self._cells.get((model, benchmark, strategy, subset, metric))
-        pairwise = metric.replace("_vs_", "_maxt_vs_", 1)
-        joint = self._cells.get((model, benchmark, strategy, subset, pairwise))
-        if cell and joint and pairwise != metric and (joint.low > 0 or joint.high < 0):
-            return replace(cell, mark="†")
-        return cell
+        maxt = metric.replace("_vs_", "_maxt_vs_", 1)
+        simultaneous = self._cells.get((model, benchmark, strategy, subset, maxt))
+        if cell is None or simultaneous is None or maxt == metric:
+            return cell
+        excludes_zero = simultaneous.low > 0 or simultaneous.high < 0
+        return replace(cell, mark="†") if excludes_zero else cell
 
     def strategies(self, model: str, benchmark: str) -> list[str]:
         """The strategies of a setting, in order of appearance."""

@@ -60,7 +60,7 @@ class Cell:
     value: float = math.nan
     low: float = math.nan
     high: float = math.nan
-    text: str = ""  # shown if there is no number
+    text: str = ""  # in place of a number
     bold: bool = False
     mark: str = ""  # a symbol behind the number; a note of the table explains it
 

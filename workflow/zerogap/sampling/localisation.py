@@ -190,12 +190,14 @@ def _measure(
 
     One model after the other is in memory, each with the base model.
     """
-    base = loading.decoder(loading.load(models["base"], dtype), with_logits=False)
+    base: Decoder | None = None
     for name in PATCHED:
         kept = {group: journal.get(_key(name, group)) for group in (None, *groups)}
         unknown = [group for group, value in kept.items() if value is None]
         if not unknown:
             continue
+        if base is None:
+            base = loading.decoder(loading.load(models["base"], dtype), with_logits=False)
         decoder = loading.decoder(loading.load(models[name], dtype))
         # That of patched passes: the smallest that an earlier attempt had to take.
         sizes = [value[1] for group, value in kept.items() if group and value]

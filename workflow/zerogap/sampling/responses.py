@@ -199,9 +199,9 @@ def scored_responses(
     special = {token_id: token.content for token_id, token in added if token.special}
     thinking = {token_id for token_id, token in special.items() if is_thinking_token(token)}
     hidden = special.keys() - thinking
-    own = [row.token_ids[: -1 if row.finish_reason == "eos" else None] for row in responses]
+    tokens = [row.token_ids[: -1 if row.finish_reason == "eos" else None] for row in responses]
     texts = inputs.tokenizer.batch_decode(
-        [[token_id for token_id in row if token_id not in hidden] for row in own],
+        [[token_id for token_id in row if token_id not in hidden] for row in tokens],
         skip_special_tokens=not thinking,
         clean_up_tokenization_spaces=False,
     )

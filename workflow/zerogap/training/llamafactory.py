@@ -186,8 +186,12 @@ def launch_environment(num_gpus: int) -> dict[str, str]:
     # The processes of a job divide its threads.
     threads = max(1, int(os.environ.get("OMP_NUM_THREADS", num_gpus)) // num_gpus)
     return {
-        **{"FORCE_TORCHRUN": "1", "NNODES": "1", "NPROC_PER_NODE": str(num_gpus)},
-        **{"OMP_NUM_THREADS": str(threads), "RDZV_ID": "zerogap", "MASTER_ADDR": "127.0.0.1"},
+        "FORCE_TORCHRUN": "1",
+        "NNODES": "1",
+        "NPROC_PER_NODE": str(num_gpus),
+        "OMP_NUM_THREADS": str(threads),
+        "RDZV_ID": "zerogap",
+        "MASTER_ADDR": "127.0.0.1",
         "MASTER_PORT": "0",  # any free one, so that several trainings can share a machine
     }
 
