@@ -166,7 +166,7 @@ INVALID: dict[str, list[Any]] = {
     ],
     "output": [
         "", ".", 5, b"samples.parquet", True, [], "a\0b", "x" * 300, "/dev/null", "a/" * 3_000, {},
-        "/proc/samples.parquet",
+        "/proc/samples.parquet", "samples.csv",
     ],
     "base_model": ["", ".", 5, b"x", True, "nowhere", "a\0b", "x" * 5_000, []],
     "neurons": ["", 5, b"x", True, "nowhere", "a\0b", "x" * 5_000, [], "."],

@@ -183,9 +183,9 @@ def test_an_interrupted_call_is_resumed_with_the_same_settings_only(tmp_path, mo
 
     def starts_over(name, **options):
         if name != "same":
-            shutil.copytree(tmp_path / "same.work", tmp_path / f"{name}.work")
+            shutil.copytree(tmp_path / "same.parquet.work", tmp_path / f"{name}.parquet.work")
         with pytest.raises(KeyboardInterrupt):
-            sample(**options, output=tmp_path / name)
+            sample(**options, output=tmp_path / f"{name}.parquet")
         return "starting over" in capsys.readouterr().err
 
     monkeypatch.setattr(Journal, "get", Mock(side_effect=KeyboardInterrupt))

@@ -150,6 +150,8 @@ def paths(
     if folder is not None:
         loading.check_folder(folder, with_tokenizer=False)
     if target is not None:
+        if target.suffix != ".parquet":
+            raise InputError(f"output: must end in .parquet (got {str(target)[:200]})")
         atomic.output_file(target, [path for path in (folder, file) if path])
     return folder, file, target
 
