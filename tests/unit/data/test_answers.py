@@ -148,6 +148,9 @@ LAST = {
     "It is 18 (≈9.75 m).": "18", "It is 25. The answer is twenty five.": "25",
     "It is 6.5. The answer is six point five.": "6.5", "It is 0.2. The answer is one fifth.": "0.2",
     "It takes 160 minutes (2 hours and 40 minutes) to download.": "160",
+    "It is 18.\n\n---\n\n**Check:** 20 - 2": "18", "\\[\nx = 18\n\\]\n\nCheck: 20 - 2": "18",
+    "40 / 16 = 2.5, so she needs 3 packs of 16": "3", "São US$ 18,50": "18.5",
+    "Son 1.234,50 dólares": "1234.5", "Das sind **18,00 $**": "18", "(10,20), $9": "9",
     "Das sind **70.000 €**": "70000", "São R$ 70.000": "70000", "Es sind 0.125 €": "0.125",
     "He is home at 5:30 PM.": "5", "The ratio is 3:18": "18",
     "Her goal is 40, and 22 are there.\nShe needs 18 more to reach her goal of 40.": "18",
@@ -183,6 +186,9 @@ REMARKS = [
     ". I hope this helps with task 9!", ". Would you like to try it with 9?", ".\nConfidence: 95%",
     ".\n\nIf you have any questions about the 9, ask!", ".\n\nWait, let me double-check: 9 * 2",
     ".\n\nProof: 9 * 2", ".\n\n✅ Verified: 9 * 2", ".\n\n**Step 4: Check the answer**\n9 * 2",
+    ", of which 9 are big", ", compared to 9", ".\n\n**Why?**\n9 in each of 2",
+    ".\n\nLet me verify by working backwards: 9 * 2", ".\n\nLet me just quickly check each step: 9",
+    ".\n\n**Verification (working backwards):** 9 * 2", ".\n\n## Note\nIt is about 9 miles.",
 ]  # fmt: skip
 
 
@@ -421,7 +427,8 @@ HOSTILE = [
     "9", "1 ", "1⁄2 ", "**", "####", "\\boxed{", "\\text{", "The answer is ", "as ", "\n* ",
     "#### ", "\n<b>", "$", "\nnew ", "x = ", "1,", "10^", "- ", "answer (", "{a\\over", "\n",
     "(1 2) ", "**1** ", "\nCheck:\n", "\nTask 1:", "answer: ", "answer is 1 wait ",
-    "12,", ". ", "(.,", " (.", " [a]\n", "\nnote:", "</answer", "answer",
+    "12,", ". ", "(.,", " (.", " [a]\n", "\nnote:", "\nwhy?\n", "1.234", "$1,50 ", "check by ",
+    "</answer", "answer",
 ]  # fmt: skip
 
 

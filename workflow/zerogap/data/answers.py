@@ -109,7 +109,8 @@ _CLAUSE_END = re.compile(r",(?![0-9])|;|(?<![0-9)=≈])\s[–—]\s|\s[–—]\s
 _ASIDE = re.compile(  # in brackets, or up to a comma: "since x = 2", "for x = 2", "in 2 days,"
     r"(?<=[0-9a-z%])\s+[(\[{][^()\[\]{}]*(?:[)\]}]|\Z)"
     r"|\sfrom\s\W?[0-9]\S*\sto\s\S+"
-    r"|(?:(?:^|\s)\(?(?:since|because|when|where|while|if|assuming|(?<!the )given)\b|(?<=,)\sas\b"
+    r"|(?:(?:^|\s)\(?(?:since|because|when|where|while|if|assuming|(?<!the )given)\b"
+    r"|(?<=,)\s(?:as|of which|including|compared|instead of|down from|not)\b"
     r"|^(?:that\s)?(?:in|after|for|over|within|with|at\sthe\send\sof)\s(?:the\s)?[0-9]+\s[a-z]"
     r"|\s(?:as|with)\s(?=[^,;=]{0,80}(?:=|\bequal))"
     r"|\s(?:for|at|and|or|by|from|under|using|setting|taking|letting)"
@@ -141,16 +142,18 @@ _BEHIND = [  # a result, the group if any: a check, an offer, a remark, words af
         (
             "check verif proof",
             r"(?:\n|(?<!\n[0-9])(?<!\A[0-9])[.!] )[^\w\n]{0,20}(?:step [0-9]+\W+)?"
-            r"(?:(?:let.{1,4}|to|we can|now|wait,|quick|sanity|final|double)[ -])*"
-            r"(?:check|verif[iy]|proof)(?:ing|cation|ed)?(?: (?:the|this|that|it|our|my|your|by|of"
-            r"|with|original|answer|results?|work|solution|math|numbers|calculations?|substitut\w+"
-            r"|plugging|back|in))*\W*?[:,\n]()[\s\S]*",
+            r"(?:(?:let.{1,4}|to|(?:we|you) can|now|wait,|as a|do a|just|quick(?:ly)?|sanity|final"
+            r"|double|cross)[ -])*(?:check|verif[iy]|proof)(?:ing|cation|ed)?(?: (?:the|this|that"
+            r"|it|our|my|your|of|original|answer|results?|work|solution|math|numbers"
+            r"|calculations?|each|steps?|everything))*"
+            r"(?: (?:by|with|working|using|\()[^\n:.=0-9]{0,60})?\W*?[:,\n]()[\s\S]*",
         ),
         (
-            "like want let have note help confidence",
+            "like want let have help confidence note explanation why reason assumption takeaway",
             r"(?:\n|[.!?] )[^\w\n]{0,20}(?:would you like|do you want|want (?:me )?to|let me know"
             r"|if you(?:.d| would)? (?:like|want|have any)|(?:i )?hope (?:this|that|it) helps"
-            r"|confidence[^\n=:0-9]{0,9}[:=]|note:(?=[^=]{0,999}\Z))()[\s\S]*",
+            r"|confidence[^\n=:0-9]{0,9}[:=]|(?:note|explanation|why|reason|assumptions?"
+            r"|key takeaways?)\W{0,3}[:?\n](?=[^=]{0,999}\Z))()[\s\S]*",
         ),
         (
             "( [",
@@ -190,6 +193,10 @@ _DECIMAL_COMMA = re.compile(
     r"((?:€|R\$|EUR)\s?)?(?<![0-9.,])"
     r"([1-9][0-9]{0,2}(?:[. \u00a0\u202f][0-9]{3})+|[0-9]+(?=,[0-9]))(?:,([0-9]{1,2}))?"
     r"(?![,.]?[0-9])(\s?(?:€|EUR\b|[Ee]uros?\b))?"
+)
+_CENTS = re.compile(  # "US$ 18,00", "1.234,50 dólares"
+    r"(?i)(\$\s?)?(?<![0-9.,])([0-9]+(?:\.[0-9]{3})*),([0-9]{2})(?![,.]?[0-9])"
+    r"(?(1)|(?=\s?\\?\$|\sd[oó]l+ar))"
 )
 _NO_DIGIT = re.compile("[^0-9.]")
 _MAX_DIGITS = 4000  # of a fraction: Python converts no longer texts to integers
@@ -232,8 +239,9 @@ def extract(text: str) -> Extraction:
         match = behind.search(raw) if any(map(folded.__contains__, words)) else None
         if match and not _CORRECTION.search(raw, match.end(1)):
             head = raw[: match.start()] + match[1]
-            if _DIGIT.search(head.rstrip().rpartition("\n")[2]):
-                raw, text = head, plain(head)
+            shown = plain(head)  # perhaps with a line such as "---" at its end
+            if _DIGIT.search(shown.rstrip(" \n-*_$").rpartition("\n")[2]):
+                raw, text = head, shown
     text = _without_asides(_MINUTES.sub("", text))
     if end := _REVERSED_END.search(text[::-1]):
         # Numbers are read from the left, from where none can reach over, up to the last digit.
@@ -253,11 +261,13 @@ def _first(found: Iterable[_Found | None]) -> _Found | None:
 
 
 def _in_ascii_digits(text: str) -> str:
-    """The digits of all scripts as 0 to 9, and amounts of euros and reais with a decimal point."""
+    """The digits of all scripts as 0 to 9, and amounts of money with a decimal point."""
     if not text.isascii():
         text = _OTHER_DIGIT.sub(lambda match: str(unicodedata.decimal(match[0])), text)
     if any(map(text.__contains__, ("€", "EUR", "uro", "R$"))):
         text = _DECIMAL_COMMA.sub(_with_point, text)
+    if re.search(",[0-9]{2}(?![0-9])", text):
+        text = _CENTS.sub(lambda m: f"{m[1] or ''}{m[2].replace('.', '')}.{m[3]}", text)
     return text
 
 
@@ -285,9 +295,14 @@ def _result_or(last: re.Match[str], text: str) -> str | None:
     result = _value(calculated) if calculated else None
     start = text.rfind("\n", 0, last.start()) + 1
     line = text[start : last.start()]
-    if calculated and result in map(_value, _ANY.finditer(line)):
-        before = map(_value, _ANY.finditer(text, 0, calculated.start()))
-        return result if _GIVEN.search(line) or number in before else number
+    if calculated and result and result in map(_value, _ANY.finditer(line)):
+        before = {*map(_value, _ANY.finditer(text, 0, calculated.start()))}
+        if not (_GIVEN.search(line) or number in before):
+            return number
+        whole = result.partition(".")[0]  # of "40 / 16 = 2.5, so 3 packs of 16" it is 3, rounded
+        rounded = {whole, f"{int(whole[:99]) + 1}"} - before if whole != result else set()
+        behind = map(_value, _ANY.finditer(text, calculated.end(), last.start()))
+        return next(filter(rounded.__contains__, behind), result)
     start = max(
         (end.end() for end in _SENTENCE_END.finditer(text, start, last.start())), default=start
     )
