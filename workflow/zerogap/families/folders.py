@@ -24,8 +24,9 @@ def read_json(path: Path) -> dict[str, Any]:
     """
     if not path.exists():
         raise InputError(f"{path}: does not exist; {_AGAIN}")
+    text = read_text(path)
     try:
-        values = json.loads(read_text(path))
+        values = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: is not readable JSON ({first_line(error)}); {_AGAIN}") from error
     if not isinstance(values, dict):
