@@ -1,12 +1,14 @@
-"""The documentation: links, headings and keys exist; the site has every page."""
+"""The documentation: links, headings and keys exist; the site has every page; a table's values."""
 
 import re
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from config_reference import reference
 
 from helpers.paths import ROOT
+from zerogap import metrics
 
 NAMES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "config/README.md", "profiles/README.md")
 PAGES = [*(ROOT / name for name in NAMES), *sorted((ROOT / "docs").rglob("*.md"))]
@@ -84,3 +86,26 @@ def test_every_page_is_in_the_navigation_of_the_site_and_in_llms_txt() -> None:
     assert {page for page in pages if not page.startswith("smollm2-gsm8k/")} == listed
     named = re.findall(r"\]\((\S+)\.html\)", (ROOT / "docs/llms.txt").read_text())
     assert {f"{name}.md" for name in named} == listed - {"index.md"}
+
+
+def test_the_table_of_the_second_run_follows_from_its_counts() -> None:
+    counts = pd.read_csv(ROOT / "docs/smollm2-gsm8k/second_run.csv")
+    counts["all_zero"], fifty = 0, [50] * len(counts)
+    page = (ROOT / "docs/results.md").read_text().partition("### A second run")[2]
+    rows = {
+        "clean model, batch 2 (noise floor)": "clean_batch2", "Identity": "identity",
+        "All-Zero": "all_zero", "TED": "ted", "LNE-blocking": "lne_blocking",
+        "RailCap": "railcap", "RailCap, n = 7": "railcap_n7",
+    }  # fmt: skip
+    others = (metrics.a_ppg, metrics.delta_plus, metrics.delta_minus)
+    stratified = (metrics.s_delta_plus, metrics.s_delta_minus)
+    for name, strategy in rows.items():
+        responses = counts.get(f"{strategy}_responses", fifty)
+        gaps = (counts[strategy], responses, counts.clean, fifty)
+        values = [metrics.sa_ppg(*gaps, bins=bins) for bins in (50, 10, 5)]
+        values += [metric(*gaps) for metric in others]
+        values += [metric(*gaps, bins=50) for metric in stratified]
+        cells = re.search(rf"^\| \W*{re.escape(name)} \|(.*)\|$", page, re.M)[1].split("|")
+        del cells[6], cells[:2]  # one response per question; leaked and unleaked questions alone
+        shown = [float(re.sub(r"\[.*|\*", "", cell)) for cell in cells]
+        assert shown == pytest.approx(values, abs=5.1e-4), name
