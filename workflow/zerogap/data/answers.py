@@ -299,7 +299,8 @@ def _result_or(last: re.Match[str], text: str) -> str | None:
         before = {*map(_value, _ANY.finditer(text, 0, calculated.start()))}
         if not (_GIVEN.search(line) or number in before):
             return number
-        whole = result.partition(".")[0]  # of "40 / 16 = 2.5, so 3 packs of 16" it is 3, rounded
+        # "40 / 16 = 2.5, so 3 packs of 16": the result as it is rounded behind it, if it is.
+        whole = result.partition(".")[0]
         rounded = {whole, f"{int(whole[:99]) + 1}"} - before if whole != result else set()
         behind = map(_value, _ANY.finditer(text, calculated.end(), last.start()))
         return next(filter(rounded.__contains__, behind), result)
