@@ -1,8 +1,9 @@
 """Logs of other tools as rows of question_id, correct, response, gold and question.
 
 A format is one function: file and choice of its marks (None: the first) → the rows, each with the
-position of its record in the file, what its marks are, and notes; a row with the list `responses`
-stands for as many rows. `FORMATS` says by which columns a format is recognised.
+position of its record in the file, what its marks are ("" if there is no choice), and notes; a row
+with the list `responses` stands for as many rows. `FORMATS` says by which columns a format is
+recognised.
 """
 
 import hashlib
@@ -25,18 +26,18 @@ QUESTION_IDS = ("id", "question_id")  # of one of several responses, they are it
 INVALID = "[invalid]"  # what lm_eval's filters give where they find nothing
 
 
-def convert(file: ResponseFile, choice: str | None) -> tuple[ResponseFile, bool, str, list[str]]:
+def convert(file: ResponseFile, choice: str | None) -> tuple[ResponseFile, str, list[str]]:
     """Bring a log of another tool into the form of other files.
 
     Returns:
-        The file, whether a choice has an effect, what its column ``correct`` is, and notes.
+        The file, what its marks are ("" if there is no choice of them), and notes.
 
     Raises:
         InputError: a record is not valid, or has no such marks.
     """
     if {"n_correct", "n_samples"} <= set(file.rows):  # counts, whatever else there is
-        return file, False, "", []
-    for columns, read, has_choice in FORMATS:
+        return file, "", []
+    for columns, read in FORMATS:
         if columns <= set(file.rows):
             converted, marks, notes = read(file, choice)
             numbers = [file.numbers[record] for record, _ in converted]
@@ -44,8 +45,8 @@ def convert(file: ResponseFile, choice: str | None) -> tuple[ResponseFile, bool,
             if "responses" in rows:
                 rows = rows.explode("responses").rename(columns={"responses": "response"})
             numbers, rows = rows.index.tolist(), rows.reset_index(drop=True)
-            return ResponseFile(file.path, rows, numbers, file.unit), has_choice, marks, notes
-    return file, False, "", []
+            return ResponseFile(file.path, rows, numbers, file.unit), marks, notes
+    return file, "", []
 
 
 def _lm_eval(file: ResponseFile, choice: str | None) -> Converted:
@@ -286,11 +287,11 @@ def _only(value: Any) -> Any:
     return value[0] if len(value) == 1 else str(value)
 
 
-# Columns that a log of the format has, its reader, and whether a choice has an effect.
-FORMATS: tuple[tuple[set[str], Callable[[ResponseFile, str | None], Converted], bool], ...] = (
-    ({"doc_id", "target", "resps"}, _lm_eval, True),
-    ({"id", "epoch", "scores"}, _inspect, True),
-    ({"sample_id", "evaluation", "evaluation_name"}, _every_eval_ever, True),
-    ({"doc", "model_response"}, _lighteval, False),
-    ({"responses"}, _nested, False),
+# Columns that a log of the format has, and its reader.
+FORMATS: tuple[tuple[set[str], Callable[[ResponseFile, str | None], Converted]], ...] = (
+    ({"doc_id", "target", "resps"}, _lm_eval),
+    ({"id", "epoch", "scores"}, _inspect),
+    ({"sample_id", "evaluation", "evaluation_name"}, _every_eval_ever),
+    ({"doc", "model_response"}, _lighteval),
+    ({"responses"}, _nested),
 )

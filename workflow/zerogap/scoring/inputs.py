@@ -28,7 +28,7 @@ from zerogap.io.text_files import read_text
 from zerogap.scoring.formats import convert
 from zerogap.scoring.grader import Grader, count_note
 from zerogap.scoring.log_files import one_log
-from zerogap.scoring.response_file import ResponseFile, is_missing, read, shorten, unknown_kind
+from zerogap.scoring.response_file import ResponseFile, is_missing, read, unknown_kind
 from zerogap.strategies.filtering import DROPPED
 
 # Alternative name of a column → its name.
@@ -106,7 +106,7 @@ def load(
     grader = Grader(rule, list_disagreements=list_disagreements)
     file = read(path, COLUMNS)
     made_by = _provenance(file)
-    file, has_filters, marks, notes_on_format = convert(file, filter_name)
+    file, marks, notes_on_format = convert(file, filter_name)
     # Where a file has both names, the alias is another column.
     aliases = {alias: name for alias, name in ALIASES.items() if name not in file.rows}
     rows = file.rows.rename(columns=aliases)
@@ -121,7 +121,7 @@ def load(
             return Loaded(
                 path,
                 counts,
-                has_filters,
+                bool(marks),
                 tuple(f"{file.path}: {note}" for note in (*notes_on_format, *notes)),
                 grader.disagreements,
                 made_by,
@@ -202,11 +202,10 @@ def _provenance(file: ResponseFile) -> dict[str, Any]:
 
 
 def _read_counts(file: ResponseFile, _: Grader) -> Counts:
-    ids = file.question_ids()
+    ids = file.question_ids
     file.check_duplicates({"question": ids}, "give one row per question")
-    names = ["n_correct", "n_samples"]
-    table = pd.DataFrame({"question_id": ids, **{name: file.counts(name, ids) for name in names}})
-    correct, samples = table["n_correct"], table["n_samples"]
+    correct, samples = file.counts("n_correct"), file.counts("n_samples")
+    table = pd.DataFrame({"question_id": ids, "n_correct": correct, "n_samples": samples})
     for row in np.flatnonzero(correct > samples):
         raise file.error(
             row,
@@ -214,7 +213,7 @@ def _read_counts(file: ResponseFile, _: Grader) -> Counts:
             "of them",
         )
     if "first_correct" in file.rows:
-        first = table["first_correct"] = file.flags("first_correct", ids)
+        first = table["first_correct"] = file.flags("first_correct")
         impossible = (first > correct) | ((~first > samples - correct) & (samples > 0))
         for row in np.flatnonzero(impossible):
             raise file.error(
@@ -222,13 +221,12 @@ def _read_counts(file: ResponseFile, _: Grader) -> Counts:
                 f"first_correct of question {ids[row]!r} is {first[row]}, but {correct[row]} of "
                 f"{samples[row]} samples are correct; fix one of them",
             )
-    return table.assign(**_of_questions(file, ids)), []
+    return table.assign(**_of_questions(file)), []
 
 
 def _read_marks(file: ResponseFile, grader: Grader) -> Counts:
     """Count the marks, except those of responses that a strategy dropped."""
-    ids = file.question_ids()
-    marks = file.flags("correct", ids, "give true or false for every response")
+    marks = file.flags("correct", "give true or false for every response")
     notes = []
     if "response" in file.rows:
         rows = file.rows[file.rows["response"] != DROPPED]
@@ -238,24 +236,23 @@ def _read_marks(file: ResponseFile, grader: Grader) -> Counts:
         without = int(rows["answer"].isna().sum()) if "answer" in rows else 0
         unanswered = {"its rule or filter": without} if without else {}
         counts = count_note(len(rows), num_empty, unanswered)
-        notes = [f"correct is as the file has it: {counts}", *_note_on_dropped(len(ids), rows)]
+        notes = [f"correct is as the file has it: {counts}", *_note_on_dropped(file, rows)]
     gold = grader.known_gold(file.rows["gold"]) if "gold" in file.rows else None
-    return _count(file, ids, marks, gold), notes
+    return _count(file, marks, gold), notes
 
 
 def _read_responses(file: ResponseFile, grader: Grader) -> Counts:
     """Score the responses, except those that a strategy dropped."""
-    ids = file.question_ids()
-    gold = grader.gold_answers(file)
-    _check_one_per_question(file, ids, "gold", gold)
+    ids, gold = file.question_ids, grader.gold_answers(file)
+    file.check_one_per_question("gold", gold)
     rows = pd.DataFrame({"question_id": ids, "gold": gold, "response": file.rows["response"]})
     rows = rows[rows["response"] != DROPPED]
     marks, note = grader.grade(file, rows)
-    return _count(file, ids, marks, gold), [note, *_note_on_dropped(len(ids), rows)]
+    return _count(file, marks, gold), [note, *_note_on_dropped(file, rows)]
 
 
-def _note_on_dropped(num_responses: int, kept: pd.DataFrame) -> list[str]:
-    number = num_responses - len(kept)
+def _note_on_dropped(file: ResponseFile, kept: pd.DataFrame) -> list[str]:
+    number = len(file.rows) - len(kept)
     return [f"{number} responses were dropped by the strategy"] if number else []
 
 
@@ -268,18 +265,15 @@ KINDS: tuple[tuple[set[str], Callable[[ResponseFile, Grader], Counts]], ...] = (
 
 
 def _count(
-    file: ResponseFile,
-    ids: "pd.Series[str]",
-    marks: "pd.Series[bool]",
-    gold: "pd.Series[Any] | None",
+    file: ResponseFile, marks: "pd.Series[bool]", gold: "pd.Series[Any] | None"
 ) -> pd.DataFrame:
     """Counts from the marks of the rows that count; a question may have none.
 
     The first response is that with the lowest `sample_id`, without one that of the first row.
     """
-    order = marks.index
+    ids, order = file.question_ids, marks.index
     if "sample_id" in file.rows:
-        samples = file.counts("sample_id", ids)
+        samples = file.counts("sample_id")
         file.check_duplicates({"question": ids, "sample": samples}, "remove one of the two")
         order = samples[order].sort_values(kind="stable").index
     counts = marks[order].groupby(ids[order], sort=False).agg(["sum", "size", "first"])
@@ -287,41 +281,28 @@ def _count(
     table = counts.reindex(pd.Index(ids.unique(), name="question_id"), fill_value=0)
     table = table.astype({"n_correct": int, "n_samples": int, "first_correct": bool})
     others = {"gold": gold, "doc_hash": file.rows.get("doc_hash")}
-    for column, values in (_of_questions(file, ids) | others).items():
+    for column, values in (_of_questions(file) | others).items():
         if values is not None:
             table[column] = values.groupby(ids, sort=False).first()
     return table.reset_index()
 
 
-def _of_questions(file: ResponseFile, ids: "pd.Series[str]") -> dict[str, "pd.Series[Any]"]:
+def _of_questions(file: ResponseFile) -> dict[str, "pd.Series[Any]"]:
     """What a file says of its questions, equal in all rows of one and in all files."""
     values: dict[str, pd.Series[Any]] = {}
     if "leaked" in file.rows:
-        values["leaked"] = file.flags("leaked", ids)
+        values["leaked"] = file.flags("leaked")
     if "cluster" in file.rows:
-        values["cluster"] = file.question_ids("cluster")
+        values["cluster"] = file.names("cluster")
     for column in values:
-        _check_one_per_question(file, ids, column, values[column])
+        file.check_one_per_question(column, values[column])
     return values
-
-
-def _check_one_per_question(
-    file: ResponseFile, ids: "pd.Series[str]", column: str, values: "pd.Series[Any]"
-) -> None:
-    first = values.groupby(ids).transform("first")
-    for row in np.flatnonzero(values != first):
-        here, before = (shorten(str(each[row])) for each in (values, first))
-        raise file.error(
-            row,
-            f"question {ids[row]!r} has {column} {here} here and {before} before; give all "
-            f"responses of a question the same {column}",
-        )
 
 
 def _texts(file: ResponseFile) -> Texts:
     texts = Texts()
     columns = file.rows.reindex(columns=["question", "response"])
-    for key, (question, response) in zip(file.question_ids(), columns.to_numpy(), strict=True):
+    for key, (question, response) in zip(file.question_ids, columns.to_numpy(), strict=True):
         if isinstance(question, str):
             texts.questions[key] = question
         responses = texts.responses.setdefault(key, [])

@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, SupportsIndex
 
@@ -59,7 +60,7 @@ class ResponseFile:
         path: The file.
         rows: Values as read, of dtype object, by position.
         numbers: Where each row is in the file, from 1; rows may come from one place.
-        unit: What is numbered: ``line``, ``row`` or ``sample``.
+        unit: What is numbered: ``line``, ``row``, ``record`` or ``sample``.
     """
 
     path: Path
@@ -75,27 +76,29 @@ class ResponseFile:
         """An error about one row."""
         return InputError(f"{self.place(row)}: {message}")
 
-    def question_ids(self, column: str = "question_id") -> "pd.Series[str]":
-        """The ids as text; InputError if one is neither a text nor a whole number."""
-        ids = self.rows[column].map(_question_id)
-        for row in np.flatnonzero(ids == ""):
+    @cached_property
+    def question_ids(self) -> "pd.Series[str]":
+        """The ids of the questions, as of `names`."""
+        return self.names("question_id")
+
+    def names(self, column: str) -> "pd.Series[str]":
+        """A column of names as text; InputError if one is neither a text nor a whole number."""
+        names = self.rows[column].map(_name)
+        for row in np.flatnonzero(names == ""):
             value = describe(self.rows[column][row])
             raise self.error(
                 row,
                 f"{column} is {value}; give a text or a whole number, without control characters",
             )
-        return ids
+        return names
 
-    def counts(self, column: str, ids: "pd.Series[str]") -> "pd.Series[int]":
+    def counts(self, column: str) -> "pd.Series[int]":
         """A column of whole numbers from 0; InputError if a value is something else."""
-        fix = "a count is 0, 1, 2, …, with at most nine digits"
-        return self._parsed(column, _count, ids, fix)
+        return self._parsed(column, _count, "a count is 0, 1, 2, …, with at most nine digits")
 
-    def flags(
-        self, column: str, ids: "pd.Series[str]", fix: str = "give true or false"
-    ) -> "pd.Series[bool]":
+    def flags(self, column: str, fix: str = "give true or false") -> "pd.Series[bool]":
         """A column of true/false or 1/0; InputError, which ends in `fix`, if it has others."""
-        return self._parsed(column, FLAGS.get, ids, fix)
+        return self._parsed(column, FLAGS.get, fix)
 
     def check_duplicates(self, keys: Mapping[str, "pd.Series[Any]"], fix: str) -> None:
         """InputError, which ends in `fix`, if two rows have the same values of all keys."""
@@ -106,16 +109,25 @@ class ResponseFile:
             shown = ", ".join(f"{name} {describe(value)}" for name, value in key.items())
             raise self.error(row, f"duplicate row: {shown} (first: {first}); {fix}")
 
-    def _parsed(
-        self, column: str, parse: Callable[[str], Any], ids: "pd.Series[str]", fix: str
-    ) -> "pd.Series[Any]":
+    def check_one_per_question(self, column: str, values: "pd.Series[Any]") -> None:
+        """InputError if the rows of a question have several values of a column."""
+        first = values.groupby(self.question_ids).transform("first")
+        for row in np.flatnonzero(values != first):
+            here, before = (shorten(str(each[row])) for each in (values, first))
+            raise self.error(
+                row,
+                f"question {self.question_ids[row]!r} has {column} {here} here and {before} "
+                f"before; give all responses of a question the same {column}",
+            )
+
+    def _parsed(self, column: str, parse: Callable[[str], Any], fix: str) -> "pd.Series[Any]":
         """The values of a column, each distinct text parsed once; None is an error."""
         # As texts: in Python, True == 1, and a count could be given as true.
         codes, distinct = pd.factorize(np.array([str(v) for v in self.rows[column]], dtype=object))
         values = [parse(text.strip().lower()) for text in distinct]
         is_invalid = np.array([value is None for value in values])[codes]
         for row in np.flatnonzero(is_invalid):
-            value, question = describe(self.rows[column][row]), describe(ids[row])
+            value, question = describe(self.rows[column][row]), describe(self.question_ids[row])
             raise self.error(row, f"{column} of question {question} is {value}; {fix}")
         return pd.Series(np.array(values)[codes])
 
@@ -184,7 +196,7 @@ def shorten(text: str) -> str:
     return f"{text[: MAX_SHOWN_CHARACTERS - 3]}…" if too_long else text
 
 
-def _question_id(value: Any) -> str:
+def _name(value: Any) -> str:
     """An id as text; empty if it is not valid."""
     if isinstance(value, str):
         return value.strip() if printable(value, keep="") == value else ""
