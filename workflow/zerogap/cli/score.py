@@ -171,15 +171,15 @@ def _score(
             metrics.to_csv(temporary, index=False)
     if path := outputs.get("--plot"):
         _plot(path, aligned, settings["bins"])
-    if path := outputs.get("--html"):
-        report.write(path, metrics, aligned, files, provenance)
     summary = scoring.summary(metrics, aligned)
+    shown = {name: settings[name] for name in ("bins", "confidence_level", "resample")}
+    table = report.score_table(summary, **shown)
+    if path := outputs.get("--html"):
+        report.write(path, table, aligned, files, provenance)
     if path := outputs.get("--record"):
         _write_record(path, summary, files, aligned, settings)
     for note in notes:
         print_note(note)
-    shown = {name: settings[name] for name in ("bins", "confidence_level", "resample")}
-    table = report.score_table(summary, **shown)
     if output_format == "json":
         print_json({**provenance, "metrics": records(metrics)})
     elif output_format == "md":

@@ -25,7 +25,7 @@ from zerogap.reporting.render import (
 )
 from zerogap.reporting.tables.rows import columns_of, difference_notes
 from zerogap.scoring.inputs import Loaded, Texts
-from zerogap.scoring.score import BATCH2, Aligned, summary
+from zerogap.scoring.score import BATCH2, Aligned
 
 TITLE = "Distance from the clean model"
 ASSUMPTION = (
@@ -102,7 +102,7 @@ def score_table(
 
 def write(
     path: Path,
-    metrics: pd.DataFrame,
+    table: Table,
     aligned: Aligned,
     files: Mapping[str, Loaded],
     provenance: Mapping[str, Any],
@@ -111,17 +111,16 @@ def write(
 
     Args:
         path: The page.
-        metrics: The table of `zerogap.scoring.score.score`.
+        table: That of `score_table`.
         aligned: The tables that were scored.
         files: Name → file with its texts, of ``clean`` and every strategy.
         provenance: Version, options and notes; the same as in the other outputs.
     """
-    options = {name: provenance[name] for name in ("bins", "confidence_level", "resample")}
     page = render_template(
         "score.html.j2",
         title=TITLE,
         clean_name=files["clean"].path.name,
-        table=score_table(summary(metrics, aligned), **options),
+        table=table,
         notes=provenance["notes"],
         footer=provenance_line(provenance),
         leaked_known=aligned.leaked_known,
