@@ -11,8 +11,7 @@ from zerogap.io import atomic
 
 def main(output: Path, *, source: Any, num_shots: int) -> None:
     shots = exemplars(source, num_shots)
-    with atomic.replacing(output) as temporary:
-        temporary.write_text(json.dumps(shots, ensure_ascii=False, indent=2) + "\n")
+    atomic.write_text(output, json.dumps(shots, ensure_ascii=False, indent=2) + "\n")
     print(f"{len(shots)} exemplars")
 
 

@@ -134,8 +134,7 @@ def _write_disagreements(path: Path, files: "dict[str, inputs.Loaded]") -> None:
             "--extraction to score them"
         )
     lines = [json.dumps(row, ensure_ascii=False) + "\n" for rows in graded for row in rows]
-    with atomic.replacing(path) as temporary:
-        temporary.write_text("".join(lines), encoding="utf-8")
+    atomic.write_text(path, "".join(lines))
     print_note(f"{path}: {len(lines)} responses on which rules disagree")
 
 
@@ -167,8 +166,7 @@ def _score(
     if (path := outputs.get("--output")) and path.suffix == ".parquet":
         parquet.write(path, metrics, "metrics", provenance)
     elif path:
-        with atomic.replacing(path) as temporary:
-            metrics.to_csv(temporary, index=False)
+        atomic.write_text(path, metrics.to_csv(index=False))
     if path := outputs.get("--plot"):
         _plot(path, aligned, settings["bins"])
     summary = scoring.summary(metrics, aligned)

@@ -4,7 +4,6 @@ The output folder has one Parquet file per step, so an interrupted evaluation re
 strategy or a clean model can be added later. `settings.json` there says what they were made with.
 """
 
-import contextlib
 import dataclasses
 import json
 from collections.abc import Mapping
@@ -20,7 +19,7 @@ from zerogap.evaluation import model_folders
 from zerogap.evaluation.model_run import ModelRun, Request
 from zerogap.evaluation.strategies import CLEAN, CLEAN_BATCH2, IDENTITY, named_strategies
 from zerogap.io import atomic, parquet
-from zerogap.io.digests import file_digest, folder_digest
+from zerogap.io.digests import file_digest, folder_digest, read_cache
 from zerogap.io.provenance import provenance
 from zerogap.sampling.tables import solve_counts
 from zerogap.strategies.base import prepared
@@ -138,8 +137,7 @@ class _Plan:
             self.model.weights  # noqa: B018 (cached)
         # Again, since another command may have begun there while this one loaded its model.
         settings = _compatible(self._request.output, self._settings)
-        with atomic.replacing(self._request.output / SETTINGS) as temporary:
-            temporary.write_text(json.dumps(settings, indent=1) + "\n")
+        atomic.write_text(self._request.output / SETTINGS, json.dumps(settings, indent=1) + "\n")
         likelihoods = [run.likelihoods() if with_likelihoods else None for run in self._runs]
         sides = [*map(self._collected, self._runs, likelihoods)]
         self.model.free()
@@ -185,12 +183,10 @@ def _compatible(folder: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         InputError: its files were made with others, or the folder is not an evaluation's.
     """
-    path = folder / SETTINGS
     previous: dict[str, Any] = {}
     if folder.is_dir() and any(not file.name.startswith(".") for file in folder.iterdir()):
-        with contextlib.suppress(OSError, ValueError, RecursionError):
-            previous = json.loads(path.read_text())
-        if not isinstance(previous, dict) or not {"model", "benchmark", "seed"} <= set(previous):
+        previous = read_cache(folder / SETTINGS)
+        if not {"model", "benchmark", "seed"} <= set(previous):
             raise InputError(
                 f"{folder}: has files, but no {SETTINGS} of an evaluation; choose another --output"
             )

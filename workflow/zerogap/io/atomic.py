@@ -72,6 +72,12 @@ def replacing(path: str | Path) -> Iterator[Path]:
             temporary.unlink(missing_ok=True)
 
 
+def write_text(path: str | Path, text: str) -> None:
+    """Write a text file in UTF-8; errors as of :func:`replacing`."""
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
 @contextlib.contextmanager
 def write_errors_as_input_errors(path: str | Path) -> Iterator[None]:
     """Turn what prevents any program from writing a file here into an InputError."""

@@ -58,8 +58,8 @@ def read_cache(path: Path) -> dict[str, Any]:
 
 def write_cache(path: Path, known: Mapping[str, Any]) -> None:
     """Keep values between processes, unless the disk is full or cannot be written."""
-    with contextlib.suppress(InputError), atomic.replacing(path) as temporary:
-        temporary.write_text(json.dumps(known, indent=0))
+    with contextlib.suppress(InputError):
+        atomic.write_text(path, json.dumps(known, indent=0))
 
 
 def _state(path: Path) -> tuple[int, int, int]:

@@ -159,8 +159,7 @@ def _prepare(folder: Path, settings: dict[str, Any]) -> None:
             reason = f"settings changed since the last run ({changed})"
             _log(f"{folder}: {reason if previous else 'no readable settings'}; starting over")
         _empty(folder)
-        with atomic.replacing(note) as temporary:
-            temporary.write_text(json.dumps(settings, indent=1) + "\n")
+        atomic.write_text(note, json.dumps(settings, indent=1) + "\n")
     for path in folder.glob(".*.part"):  # of processes that were killed while writing
         _delete(path)
 

@@ -83,8 +83,7 @@ def write_record(path: Path, values: pd.DataFrame, evaluation: Evaluation) -> No
             availability = previous["model_info"]["additional_details"]["model_availability"]
             model_info["additional_details"]["model_availability"] = availability
     text = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False)
-    with atomic.replacing(path) as temporary:
-        temporary.write_text(f"{text}\n", encoding="utf-8")
+    atomic.write_text(path, f"{text}\n")
 
 
 def generation_config(made_by: Mapping[str, Any]) -> dict[str, Any]:

@@ -262,8 +262,7 @@ def save(table: Table, prefix: str | Path, provenance: Mapping[str, Any]) -> Non
 def save_texts(prefix: str | Path, texts: Mapping[str, str]) -> None:
     """Write one file per suffix, each atomically."""
     for suffix, text in texts.items():
-        with atomic.replacing(f"{prefix}{suffix}") as path:
-            path.write_text(text, encoding="utf-8")
+        atomic.write_text(f"{prefix}{suffix}", text)
 
 
 def provenance_line(provenance: Mapping[str, Any]) -> str:

@@ -129,8 +129,7 @@ def write(
         questions=_questions_table(aligned),
         data=_data(aligned, {name: file.texts for name, file in files.items()}),
     )
-    with atomic.replacing(path) as temporary:
-        temporary.write_text(page, encoding="utf-8")
+    atomic.write_text(path, page)
 
 
 def _strata_plot(aligned: Aligned, bins: int) -> dict[str, Any]:
