@@ -1,6 +1,6 @@
-"""The error for bad user input, and how other errors become one."""
+"""The error for bad user input, how other errors become one, and lists of names in it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 
@@ -11,6 +11,11 @@ class InputError(ValueError):
 def first_line(error: BaseException) -> str:
     """The first line of an error's message, or its type if it has none."""
     return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
+def listed(names: Sequence[str], at_most: int = 5) -> str:
+    """The first names, and ", …" if there are more."""
+    return ", ".join(names[:at_most]) + ", …" * (len(names) > at_most)
 
 
 @contextmanager

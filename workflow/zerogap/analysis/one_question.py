@@ -10,12 +10,11 @@ import pyarrow.parquet as pq
 from tokenizers import Tokenizer
 
 from zerogap.analysis.rail import Tokens, tokens_on_rail
-from zerogap.errors import InputError
+from zerogap.errors import InputError, listed
 from zerogap.io import parquet
 
 Span = tuple[str, bool]  # a piece of a response, and whether it is on the rail
 Text = tuple[bool, list[Span]]  # whether a response is correct, and its pieces
-MAX_NAMED = 5  # in an error
 
 
 def responses(
@@ -84,8 +83,7 @@ def find(
             return folder, {str(name): value for name, value in row.items()}
     path = next(iter(chosen.values()))
     ids = pq.read_table(path, columns=["question_id"])["question_id"].to_pylist()
-    some = ", ".join(ids[:MAX_NAMED]) + ", …" * (len(ids) > MAX_NAMED)
-    raise InputError(f"{run}: has no question {question_id!r}; there are {some}")
+    raise InputError(f"{run}: has no question {question_id!r}; there are {listed(ids)}")
 
 
 def _rows(path: Path, question_id: str) -> pd.DataFrame:

@@ -10,14 +10,13 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from zerogap.errors import InputError, first_line
+from zerogap.errors import InputError, first_line, listed
 
 # The files of a folder that are its log: of the first pattern that any file has.
 LOGS = (
     *("*.eval", "samples_*.jsonl", "details_*.parquet", "*_samples.jsonl", "*.jsonl", "*.jsonl.gz"),
     *("*.parquet", "*.csv", "*.csv.gz", "*.json"),
 )
-MAX_NAMED_FILES = 5  # in an error
 ZSTD = 93  # a compression of zip files that Python 3.11 to 3.13 cannot read
 _LOCAL_HEADER = struct.Struct("<26xHH")  # of a member: lengths of its name and of an extra field
 # First bytes of other files → what they are.
@@ -45,9 +44,8 @@ def one_log(path: Path) -> Path:
         if len(files) == 1:
             return files[0]
         if files:
-            named = ", ".join(str(file.relative_to(path)) for file in files[:MAX_NAMED_FILES])
-            more = ", …" if len(files) > MAX_NAMED_FILES else ""
-            raise InputError(f"{path}: has {len(files)} logs ({named}{more}); name one of them")
+            named = listed([str(file.relative_to(path)) for file in files])
+            raise InputError(f"{path}: has {len(files)} logs ({named}); name one of them")
     if path.is_dir():
         raise InputError(f"{path}: is a folder without a file of responses or counts")
     if not path.exists():

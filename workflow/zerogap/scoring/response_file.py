@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 
-from zerogap.errors import InputError, first_line
+from zerogap.errors import InputError, first_line, listed
 from zerogap.io.parquet import DAMAGE
 from zerogap.io.text_files import decode, json_lines, parse_json, printable
 from zerogap.scoring.log_files import content, one_log, zipped_samples
@@ -169,9 +169,7 @@ def read(path: Path, known_columns: Iterable[str]) -> ResponseFile:
 def unknown_kind(path: Path, columns: Iterable[object]) -> InputError:
     """The error for a file without the columns of any kind."""
     names = [str(name) for name in columns]
-    shown = ", ".join(shorten(name) for name in names[:MAX_SHOWN_COLUMNS]) + (
-        ", …" if len(names) > MAX_SHOWN_COLUMNS else ""
-    )
+    shown = listed(list(map(shorten, names)), MAX_SHOWN_COLUMNS)
     for keys, kind in OTHER_KINDS.items():
         if set(keys.split()) <= set(names):
             raise InputError(f"{path}: is {kind}")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from zerogap.errors import InputError
+from zerogap.errors import InputError, listed
 from zerogap.io.provenance import draws, engines
 from zerogap.metrics.definitions import METRICS
 from zerogap.metrics.evaluate import evaluate
@@ -17,7 +17,6 @@ from zerogap.scoring.response_file import shorten
 
 BATCH2 = "clean_batch2"
 MODEL = "responses"  # the column `model` of the metrics table
-MAX_NAMED_QUESTIONS = 5  # in an error
 FEW_QUESTIONS = 5  # a stratum with fewer is nearly empty
 SAMPLING = ("temperature", "top_p", "max_new_tokens", "stop")  # equal in files to compare
 UNITS = {"question_id": "questions", "cluster": "clusters of questions"}  # column → what it names
@@ -308,6 +307,5 @@ def _differing(first: Loaded, second: Loaded, column: str) -> pd.Index:
 
 def _some(questions: pd.Index) -> str:
     """The number of questions and the first few of them: "3 questions (a, b, c)"."""
-    shown = ", ".join(shorten(str(question)) for question in questions[:MAX_NAMED_QUESTIONS])
-    more = ", …" if len(questions) > MAX_NAMED_QUESTIONS else ""
-    return f"{len(questions)} question{'s' * (len(questions) != 1)} ({shown}{more})"
+    shown = listed([shorten(str(question)) for question in questions])
+    return f"{len(questions)} question{'s' * (len(questions) != 1)} ({shown})"
