@@ -110,3 +110,15 @@ def test_what_the_run_does_not_have_is_named(run, capsys, arguments, message):
     (run.parent / "new").mkdir()
     assert main(["show", *arguments]) == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("content", "message"), [(None, "does not exist; copy"), ("{", "is not a readable tokenizer")]
+)
+def test_a_missing_or_damaged_tokenizer_is_one_line(run, capsys, content, message):
+    path = run / "tiny/pq/model/tokenizer.json"
+    path.unlink()
+    if content:
+        path.write_text(content)
+    assert main(["show", "a", "--run", "small"]) == 2
+    assert f"results/small/tiny/pq/model/tokenizer.json: {message}" in capsys.readouterr().err

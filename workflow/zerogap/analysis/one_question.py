@@ -7,10 +7,10 @@ from typing import Any
 
 import pandas as pd
 import pyarrow.parquet as pq
-from tokenizers import Tokenizer
 
 from zerogap.analysis.rail import Tokens, tokens_on_rail
 from zerogap.errors import InputError, listed
+from zerogap.families.folders import read_tokenizer
 from zerogap.io import parquet
 
 Span = tuple[str, bool]  # a piece of a response, and whether it is on the rail
@@ -26,8 +26,13 @@ def responses(
 
     Yields:
         The strategy, or "clean"; whether each of its responses is correct; the first texts.
+
+    Raises:
+        InputError: the model's tokenizer is missing or damaged.
     """
-    tokenizer = Tokenizer.from_file(str(folder / "model" / "tokenizer.json"))
+    tokenizer = read_tokenizer(folder / "model")
+    if tokenizer is None:
+        raise InputError(f"{folder}/model/tokenizer.json: does not exist; copy the model's there")
     for name, path in _sample_files(folder, question).items():
         rows = _rows(path, question["question_id"])
         texts = [
