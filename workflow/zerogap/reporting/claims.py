@@ -15,12 +15,11 @@ from typing import Literal, NamedTuple
 
 import yaml
 
-from zerogap.reporting.metric_table import METRICS, Labels, MetricTable
+from zerogap.reporting.metric_table import METRIC_LABELS, Labels, MetricTable, Setting
 from zerogap.reporting.render import Cell
 
 SUPPORTED, NOT_SUPPORTED, CANNOT_TELL = "supported", "not supported", "cannot tell"
 VERDICTS = (SUPPORTED, NOT_SUPPORTED, CANNOT_TELL)
-Setting = tuple[str, str]  # (model, benchmark)
 ANY = math.inf
 
 # 95 % intervals of differences in damage miss in up to 9.8 % of simulated runs, and in at most
@@ -229,13 +228,15 @@ def _sa_ppg_difference(
     prefix: str = "",
 ) -> Iterator[Evidence]:
     """Whether a strategy's SA-PPG minus a reference's is in a range; nothing if not in the run."""
-    names = {**results.labels.strategies, **results.labels.configurations}
-    gap = results.difference(setting, "sa_ppg", strategy, reference)
+    labels, gap = results.labels, results.difference(setting, "sa_ppg", strategy, reference)
     if gap is not None:
+        first, second = (
+            labels.configurations.get(name, labels.strategy(name)) for name in (strategy, reference)
+        )
         yield Evidence(
             within(gap, low, high),
-            f"{results.labels.setting(*setting)}: SA-PPG of {names.get(strategy, strategy)} minus "
-            f"that of {prefix}{names.get(reference, reference)}: {_shown(gap)}.",
+            f"{labels.setting(*setting)}: SA-PPG of {first} minus that of {prefix}{second}: "
+            f"{_shown(gap)}.",
         )
 
 
@@ -252,7 +253,7 @@ def _lower(results: RunResults, setting: Setting, comparison: str) -> Iterator[E
         name, gap = "difference (interval a third wider)", widened(gap, DAMAGE_WIDENING)
     yield Evidence(
         within(gap, -ANY, 0),
-        f"{labels.setting(*setting)}, {METRICS[metric]}: "
+        f"{labels.setting(*setting)}, {METRIC_LABELS[metric]}: "
         f"{labels.strategy(strategy)} {value.format(3)}, "
         f"{labels.strategy(reference)} {reference_value.format(3)}, {name} {_shown(gap)}.",
     )

@@ -13,10 +13,11 @@ from zerogap.strategies.registry import BUILT_IN, NOT_STRATEGIES
 # Names of strategies that a configuration does not give.
 STRATEGIES = NOT_STRATEGIES | {name: entry.label for name, entry in BUILT_IN.items()}
 # The columns of the table of subsets, by metric.
-METRICS = {"solve_mean": definitions.solve_mean.label} | {
+METRIC_LABELS = {"solve_mean": definitions.solve_mean.label} | {
     metric.name: metric.label for metric in definitions.METRICS.values() if metric.in_paper
 }
 SUBSETS = ("leaked", "unleaked")
+Setting = tuple[str, str]  # (model, benchmark)
 _KEYS = ["model", "benchmark", "strategy", "subset", "metric"]
 
 
@@ -32,18 +33,13 @@ class Labels:
     strategies: Mapping[str, str] = field(default_factory=dict)
     configurations: Mapping[str, str] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        """Given names come first, in their order; other strategies keep their default names."""
-        others = {key: name for key, name in STRATEGIES.items() if key not in self.strategies}
-        object.__setattr__(self, "strategies", {**self.strategies, **others})
-
     def setting(self, model: str, benchmark: str) -> str:
         """The name of a setting, "Llama2 × GSM8K"."""
         return f"{self.models.get(model, model)} × {self.benchmarks.get(benchmark, benchmark)}"
 
     def strategy(self, key: str) -> str:
-        """The name of a strategy; its key if it has none."""
-        return self.strategies.get(key, key)
+        """The name of a strategy, given or the default; its key if it has none."""
+        return self.strategies.get(key, STRATEGIES.get(key, key))
 
 
 class MetricTable:
@@ -82,8 +78,8 @@ class MetricTable:
         """The strategies of a setting, in order of appearance."""
         return list(dict.fromkeys(k[2] for k in self._cells if k[:2] == (model, benchmark)))
 
-    def settings(self, labels: Labels) -> list[tuple[str, str]]:
-        """(model, benchmark) pairs with values, grouped by benchmark as in Table 3."""
+    def settings(self, labels: Labels) -> list[Setting]:
+        """The settings with values, grouped by benchmark as in Table 3."""
         found = dict.fromkeys(key[:2] for key in self._cells)
         benchmarks = ordered((benchmark for _, benchmark in found), labels.benchmarks)
         models = ordered((model for model, _ in found), labels.models)

@@ -10,11 +10,10 @@ from dataclasses import replace
 import pandas as pd
 
 from zerogap.published import as_metrics
-from zerogap.reporting.metric_table import Labels, MetricTable
+from zerogap.reporting.metric_table import Labels, MetricTable, Setting
 from zerogap.reporting.render import Cell, Column, Table
 from zerogap.reporting.tables.rows import (
     NOISE_FLOOR,
-    Setting,
     bold_best,
     record_rows,
     setting_table,
@@ -57,9 +56,9 @@ def main(values: MetricTable, labels: Labels) -> Table:
 def ablation(values: MetricTable, labels: Labels, setting: Setting) -> Table:
     """Table 4: the n-gram threshold and the form of suppression."""
     names = {
-        "identity": labels.strategies["identity"],
+        "identity": labels.strategy("identity"),
         **labels.configurations,
-        "all_zero": labels.strategies["all_zero"],
+        "all_zero": labels.strategy("all_zero"),
         **NOISE_FLOOR,
     }
     metrics = ("s_delta_plus", "s_delta_minus", "sa_ppg")

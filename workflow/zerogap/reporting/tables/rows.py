@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from zerogap.errors import InputError
-from zerogap.reporting.metric_table import METRICS, Labels, MetricTable
+from zerogap.reporting.metric_table import METRIC_LABELS, Labels, MetricTable, Setting
 from zerogap.reporting.render import Cell, Column, Row, Table, rounded
 from zerogap.strategies import registry
 
@@ -14,7 +14,6 @@ from zerogap.strategies import registry
 NOISE_FLOOR = {"clean_batch2": registry.NOISE_FLOOR}
 NOT_COMPETING = ("identity", *NOISE_FLOOR)
 Columns = Sequence[Column]
-Setting = tuple[str, str]  # (model, benchmark)
 BOLD_NOTE = (
     "Bold: the lowest value of the column, a point estimate; whether two strategies differ is in "
     "the tables of intervals and of all pairs. Identity and the noise floor do not compete."
@@ -136,7 +135,7 @@ def setting_table(
         raise InputError(
             f"setting {'/'.join(setting)}: no metric values; check primary_setting in the config"
         )
-    columns = columns_of({metric: METRICS[metric] for metric in metrics})
+    columns = columns_of({metric: METRIC_LABELS[metric] for metric in metrics})
     records = (
         {"key": key, "name": name} | {m: values.get(*setting, key, m) for m in metrics}
         for key, name in names.items()

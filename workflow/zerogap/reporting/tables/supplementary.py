@@ -9,7 +9,7 @@ import pandas as pd
 from zerogap.analysis.diagnostics import ALL, CLEAN
 from zerogap.analysis.strata import BINS_SHOWN
 from zerogap.data.token_kinds import KINDS
-from zerogap.reporting.metric_table import METRICS, SUBSETS, Labels, MetricTable, ordered
+from zerogap.reporting.metric_table import METRIC_LABELS, SUBSETS, Labels, MetricTable, ordered
 from zerogap.reporting.render import Cell, Column, Row, Table
 from zerogap.reporting.tables.rows import NOISE_FLOOR, columns_of, difference_notes, record_rows
 
@@ -108,7 +108,7 @@ def strata(values: pd.DataFrame, labels: Labels) -> Table:
 
 def subsets(values: MetricTable, labels: Labels) -> Table:
     """Leaked and unleaked questions separately, one row each per strategy."""
-    columns = columns_of(METRICS)
+    columns = columns_of(METRIC_LABELS)
     subsets = {name: (f"@{name}", f", {name}") for name in SUBSETS}
     return Table(columns, _strategy_rows(values, labels, columns, subsets), decimals=3)
 
