@@ -13,8 +13,8 @@ from zerogap.reporting.claims import (
     NOT_SUPPORTED,
     SUPPORTED,
     RunResults,
-    difference,
     evaluate_claims,
+    unpaired_difference,
     within,
 )
 from zerogap.reporting.metric_table import MetricTable
@@ -216,11 +216,11 @@ def test_one_model_judges_the_settings_that_it_has():
 
 
 def test_difference_of_separate_estimates_adds_their_errors_in_squares():
-    change = difference(Cell(0.5, 0.2, 0.9), Cell(0.3, 0.0, 0.7))
+    change = unpaired_difference(Cell(0.5, 0.2, 0.9), Cell(0.3, 0.0, 0.7))
     assert change.value == pytest.approx(0.2)
     assert change.low == pytest.approx(0.2 - 0.5)  # 0.3 and 0.4
     assert change.high == pytest.approx(0.2 + 0.5)  # 0.4 and 0.3
-    assert not difference(Cell(0.5), Cell(0.3, 0.0, 0.7)).has_interval
+    assert not unpaired_difference(Cell(0.5), Cell(0.3, 0.0, 0.7)).has_interval
 
 
 @pytest.mark.parametrize(

@@ -101,8 +101,8 @@ def write_report(request: Request, models: Sequence[Sequence[Collected]]) -> Rep
     )
     made_by = provenance(**json.loads((folder / SETTINGS).read_text()))
     texts = {
-        "questions.csv": _questions(summary, card),
-        "summary.json": _numbers(summary, card, metrics, report, made_by),
+        "questions.csv": _questions_csv(summary, card),
+        "summary.json": _summary_json(summary, card, metrics, report, made_by),
         "summary.md": model_card_section(heading, tables, notes, said, settings),
         "report.html": page,
     }
@@ -145,7 +145,7 @@ def signal_table(card: Card, title: str) -> Table:
 
 def strategy_table(summary: Summary, collected: Collected, title: str) -> Table:
     """One row per strategy."""
-    num_questions, num_samples = len(summary.questions), len(collected.samples[IDENTITY])
+    num_questions, num_responses = len(summary.questions), len(collected.samples[IDENTITY])
     answered = [
         f"{LABELS.strategy(name)} {(table.text.str.strip() == '').sum()} and "
         f"{table.answer.isna().sum()} of {len(table)}"
@@ -177,7 +177,7 @@ def strategy_table(summary: Summary, collected: Collected, title: str) -> Table:
         label="tab:evaluation",
         caption=(
             f"{title}: solve probabilities on {num_questions} questions, "
-            f"{num_samples // num_questions} responses each, with 95% bootstrap intervals over "
+            f"{num_responses // num_questions} responses each, with 95% bootstrap intervals over "
             "questions."
         ),
         index_label="Strategy",
@@ -221,7 +221,7 @@ def _suspects(summary: Summary, card: Card, collected: Collected) -> list[dict[A
     return suspects
 
 
-def _questions(summary: Summary, card: Card | None) -> str:
+def _questions_csv(summary: Summary, card: Card | None) -> str:
     """Every question with its numbers, as CSV."""
     table = summary.questions
     if card:
@@ -234,7 +234,7 @@ def _not_a_formula(value: Any) -> Any:
     return f"'{value}" if isinstance(value, str) and FORMULA.match(value) else value
 
 
-def _numbers(
+def _summary_json(
     summary: Summary,
     card: Card | None,
     metrics: pd.DataFrame | None,

@@ -187,19 +187,19 @@ def stratified_means(
     return np.asarray(mean + influence @ (np.asarray(draws, dtype=np.float64) - 1).T)
 
 
-def _t_widening(sizes: NDArray[np.int64], n_clusters: int, confidence_level: float) -> float:
-    """Student's t quantile over the normal one, by the number of clusters of each stratum.
+def _t_widening(units: NDArray[np.int64], n_clusters: int, confidence_level: float) -> float:
+    """Student's t quantile over the normal one, by the number of clusters in each stratum.
 
     The first term of the Cornish-Fisher expansion: at 95 % within 0.01 from 5 degrees on.
     """
-    several = sizes[sizes > 1]
-    n_single = len(sizes) - len(several)
+    several = units[units > 1]
+    n_single = len(units) - len(several)
     variance_of_variance = np.sum(1 / (several**2 * (several - 1.0)))
     if n_single:  # all strata of one question give one estimate
         variance_of_variance += n_single**2 / max(n_single - 1, 1)
     if variance_of_variance == 0:
         return 1.0
-    satterthwaite = np.sum(1 / sizes) ** 2 / variance_of_variance
+    satterthwaite = np.sum(1 / units) ** 2 / variance_of_variance
     degrees_of_freedom = min(float(satterthwaite), max(n_clusters - 1, 1))
     quantile = NormalDist().inv_cdf((1 + confidence_level) / 2)
     return float(1 + (quantile**2 + 1) / 4 / degrees_of_freedom)

@@ -160,7 +160,7 @@ def widened(cell: Cell, factor: float) -> Cell:
     return Cell(cell.value, low, high)
 
 
-def difference(first: Cell, second: Cell) -> Cell:
+def unpaired_difference(first: Cell, second: Cell) -> Cell:
     """`first` minus `second`, of two estimates with separate intervals.
 
     The distance of each end from the difference is the root of the sum of the squared distances of
@@ -187,7 +187,7 @@ def shortcut_lead_narrows(results: RunResults) -> Iterator[Evidence]:
         )
         if lead is None or original_lead is None:
             continue
-        change = difference(lead, original_lead)
+        change = unpaired_difference(lead, original_lead)
         yield Evidence(
             within(change, -ANY, 0),
             f"{labels.models.get(model, model)}: Shortcut's lead over Identity is "

@@ -119,13 +119,13 @@ def load(
         if set(file.rows) >= columns:
             counts, notes = read_kind(file, grader)
             return Loaded(
-                path,
-                counts,
-                bool(marks),
-                tuple(f"{file.path}: {note}" for note in (*notes_on_format, *notes)),
-                grader.disagreements,
-                made_by,
-                _texts(file) if with_texts else Texts(),
+                path=path,
+                counts=counts,
+                has_filters=bool(marks),
+                notes=tuple(f"{file.path}: {note}" for note in (*notes_on_format, *notes)),
+                disagreements=grader.disagreements,
+                made_by=made_by,
+                texts=_texts(file) if with_texts else Texts(),
             )
     if set(file.rows) >= {"question_id", "response"}:
         raise InputError(
