@@ -35,11 +35,7 @@ def responses(
         raise InputError(f"{folder}/model/tokenizer.json: does not exist; copy the model's there")
     for name, path in _sample_files(folder, question).items():
         rows = _rows(path, question["question_id"])
-        texts = [
-            (bool(correct), spans(tokenizer, trajectory, list(tokens), n))
-            for correct, tokens in rows[["correct", "token_ids"]].head(num_texts).to_numpy()
-        ]
-        yield name, rows["correct"], texts
+        yield name, rows["correct"], texts(tokenizer, trajectory, rows.head(num_texts), n)
 
 
 def greedy(folder: Path, question: Mapping[str, Any]) -> pd.Series:
@@ -113,6 +109,14 @@ def _sample_files(folder: Path, question: Mapping[str, Any]) -> dict[str, Path]:
     strategies = {path.parent.name: path for path in folder.glob("cells/*/samples.parquet")}
     names = sorted(strategies, key=lambda name: (name != "identity", name))
     return files | {name: strategies[name] for name in names}
+
+
+def texts(tokenizer: Any, trajectory: Tokens, samples: pd.DataFrame, n: int) -> list[Text]:
+    """The responses of a `samples` table; other arguments as of `spans`."""
+    return [
+        (bool(correct), spans(tokenizer, trajectory, list(map(int, tokens)), n))
+        for correct, tokens in zip(samples["correct"], samples["token_ids"], strict=True)
+    ]
 
 
 def spans(tokenizer: Any, trajectory: Tokens, response: Tokens, n: int) -> list[Span]:

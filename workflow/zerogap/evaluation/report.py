@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 import zerogap
-from zerogap.analysis.one_question import spans
+from zerogap.analysis.one_question import texts
 from zerogap.evaluation.card import MAX_STYLE_AUC, SCORE, SIGNALS, Card, compare
 from zerogap.evaluation.collect import SETTINGS, Collected
 from zerogap.evaluation.model_run import Request
@@ -211,13 +211,9 @@ def _suspects(summary: Summary, card: Card, collected: Collected) -> list[dict[A
     responses = dict(list(collected.samples[IDENTITY].groupby("question_id")))
     suspects = []
     for row in rows.to_dict("records"):
-        shown = responses[row["question_id"]].head(MAX_RESPONSES)
-        tokens = list(map(int, row["token_ids"]))
-        texts = [
-            (bool(right), spans(collected.tokenizer, tokens, list(map(int, ids)), RAIL_N))
-            for ids, right in zip(shown.token_ids, shown.correct, strict=True)
-        ]
-        suspects.append(row | {"greedy": row["text"], "solved": row[IDENTITY], "responses": texts})
+        samples, tokens = responses[row["question_id"]].head(MAX_RESPONSES), row["token_ids"]
+        shown = texts(collected.tokenizer, tokens, samples, RAIL_N)
+        suspects.append(row | {"greedy": row["text"], "solved": row[IDENTITY], "responses": shown})
     return suspects
 
 

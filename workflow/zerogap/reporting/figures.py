@@ -151,9 +151,7 @@ def plot_readout_variance(batch1: pd.DataFrame, batch2: pd.DataFrame, title: str
         counts = "–".join(map(str, sorted({batch1["n_samples"].min(), batch1["n_samples"].max()})))
         right.set_title(f"solve probability, {counts} samples per question")
         handles, names = right.get_legend_handles_labels()
-        figure.legend(
-            handles[::-1], names[::-1], loc="outside lower center", ncols=2, markerscale=2.5
-        )
+        figure.legend(handles, names, loc="outside lower center", ncols=2, markerscale=2.5)
     return figure
 
 
@@ -165,7 +163,7 @@ def _plot_batches(
 ) -> None:
     """One point per question and batch, the questions in the given order; the first on top."""
     styles = zip(readouts, shifts, SUBSET_STYLE.values(), ("first", "second"), (2, 1), strict=True)
-    for values, shift, (colour, marker), name, layer in reversed(list(styles)):
+    for values, shift, (colour, marker), name, layer in styles:
         options = {"marker": marker, "alpha": 0.75, "label": f"{name} batch", "zorder": layer}
         y, size = values[order] + shift, point_size(len(values))
         add_points(axis, np.arange(len(values)), y, size, colour, **options)
