@@ -170,12 +170,15 @@ def _score(
     if path := outputs.get("--plot"):
         _plot(path, aligned, settings["bins"])
     summary = scoring.summary(metrics, aligned)
-    shown = {name: settings[name] for name in ("bins", "confidence_level", "resample")}
+    units = scoring.UNITS[scoring.unit_column(aligned.clean)]
+    drawn = units if settings["resample"] == "questions" else "samples"
+    shown = {"drawn": drawn} | {name: settings[name] for name in ("bins", "confidence_level")}
     table = report.score_table(summary, **shown)
     if path := outputs.get("--html"):
         report.write(path, table, aligned, files, provenance)
     if path := outputs.get("--record"):
-        _write_record(path, summary, files, aligned, settings)
+        n_resamples = {"n_resamples": settings["n_resamples"]}
+        _write_record(path, summary, files, aligned, shown | n_resamples)
     for note in notes:
         print_note(note)
     if output_format == "json":
@@ -192,7 +195,7 @@ def _write_record(
     summary: "pd.DataFrame",
     files: "dict[str, inputs.Loaded]",
     aligned: "Aligned",
-    settings: dict[str, Any],
+    options: dict[str, Any],
 ) -> None:
     from zerogap.reporting.record import Evaluation, write_record
 
@@ -204,8 +207,7 @@ def _write_record(
             name: int(table["n_samples"].sum()) for name, table in aligned.strategies.items()
         },
         reference=str(clean.path),
-        drawn=summary["units"].iloc[0] if settings["resample"] == "questions" else "samples",
-        **{name: settings[name] for name in ("bins", "n_resamples", "confidence_level")},
+        **options,
     )
     write_record(path, summary, evaluation)
 

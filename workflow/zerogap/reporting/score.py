@@ -49,13 +49,13 @@ def strategy_label(name: str) -> str:
 def score_table(
     summary: pd.DataFrame,
     *,
+    drawn: str = "questions",
     bins: int = 50,
     confidence_level: float = 0.95,
-    resample: str = "questions",
 ) -> Table:
     """The main metrics with intervals, one row per strategy and one section per subset.
 
-    `summary` is that of `zerogap.scoring.score`, and `resample` what the bootstrap drew again. The
+    `summary` is that of `zerogap.scoring.score`, and `drawn` what the bootstrap drew again. The
     lowest value of the first column is bold, where the clean model solves anything; Identity, which
     is not a strategy, does not compete.
     """
@@ -81,7 +81,6 @@ def score_table(
         )
         section = f"{subset} ({values['n_questions'].iloc[0]})" if has_sections else ""
         rows.append(Row(strategy, strategy_label(strategy), tuple(cells), section))
-    drawn = summary["units"].iloc[0] if resample == "questions" else resample
     notes = (NOISE_FLOOR_NOTE,) if BATCH2 in set(summary["strategy"]) else ()
     return Table(
         label="tab:score",

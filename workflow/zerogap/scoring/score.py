@@ -116,10 +116,10 @@ def summary(metrics: pd.DataFrame, aligned: Aligned) -> pd.DataFrame:
         One row per subset, strategy and metric, in the order of sections, rows and columns of a
         printed table: the metrics that the registry shows, and after SA-PPG its difference from
         ``identity`` if there is such a strategy. Columns subset, n_questions, strategy, metric,
-        label, value, ci_low, ci_high (NaN where there is none), units (what a resample draws) and
-        significant: whether the simultaneous interval of a difference excludes 0. Nothing is
-        significant if a file has one response per question, whose solve probabilities are not
-        estimates, or in a subset of fewer than MIN_QUESTIONS questions or clusters.
+        label, value, ci_low, ci_high (NaN where there is none) and significant: whether the
+        simultaneous interval of a difference excludes 0. Nothing is significant if a file has one
+        response per question, whose solve probabilities are not estimates, or in a subset of fewer
+        than MIN_QUESTIONS questions or clusters.
     """
     keys = ["subset", "strategy", "metric"]
     values = metrics.set_index(keys)[["value", "ci_low", "ci_high"]]
@@ -134,14 +134,12 @@ def summary(metrics: pd.DataFrame, aligned: Aligned) -> pd.DataFrame:
     simultaneous = table[keys].assign(metric=metric.str.replace("_vs_", "_maxt_vs_"))
     ends = values.reindex(pd.MultiIndex.from_frame(simultaneous)).reset_index(drop=True)
     excludes_zero = ((ends["ci_low"] > 0) | (ends["ci_high"] < 0)).to_numpy()
-    unit = unit_column(aligned.clean)
-    n_units = table["subset"].map(_subset_sizes(aligned.clean, unit))
+    n_units = table["subset"].map(_subset_sizes(aligned.clean, unit_column(aligned.clean)))
     tables = (aligned.clean, *aligned.strategies.values())
     several_responses = all(each["n_samples"].max() != 1 for each in tables)
     return table.assign(
         n_questions=table["subset"].map(_subset_sizes(aligned.clean, "question_id")),
         label=metric.map(labels),
-        units=UNITS[unit],
         significant=metric.str.contains("_vs_")
         & excludes_zero
         & (n_units >= MIN_QUESTIONS)
