@@ -13,7 +13,7 @@ def solve_table(n_correct, n_samples=50):
 
 @pytest.mark.parametrize("bins", [1, 6, 10, 25, 50])
 def test_every_range_is_centred_on_its_strata(bins):
-    ranges = Ranges.of(solve_table([0, 20, 50]), bins)
+    ranges = Ranges(solve_table([0, 20, 50]), bins)
     middles = (np.arange(bins) + 0.5) / bins
     group = np.arange(bins) * ranges.n_groups // bins
     assert ranges.n_groups == min(bins, 10)
@@ -26,7 +26,7 @@ def test_every_range_is_centred_on_its_strata(bins):
 def test_the_mean_over_the_ranges_weighted_by_their_strata_is_sa_ppg(bins):
     rng = np.random.default_rng(0)
     clean, strategy = (solve_table(rng.integers(51, size=40)) for _ in range(2))
-    ranges = Ranges.of(clean, bins)
+    ranges = Ranges(clean, bins)
     means, value = ranges.mean_gaps(strategy)
     group = np.unique(ranges.stratum) * ranges.n_groups // bins
     weights = np.bincount(group, minlength=ranges.n_groups)

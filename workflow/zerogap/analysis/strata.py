@@ -1,7 +1,6 @@
 """Mean gaps by the clean model's solve probability: which questions SA-PPG comes from."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -14,21 +13,16 @@ from zerogap.metrics.same_questions import in_order
 BINS_SHOWN = (5, 10, 50)  # numbers of strata
 
 
-@dataclass(frozen=True)
 class Ranges:
-    """The strata of the questions, and the ranges of neighbouring strata that a plot joins."""
+    """The strata of a clean model's `solve` table, joined into ranges of neighbours for a plot.
 
-    clean: pd.DataFrame  # `solve` table of the reference, indexed by question
-    stratum: NDArray[np.int64]  # of each question, 0 … bins-1
-    bins: int
-    n_groups: int  # number of ranges, at most B; they are equally wide if it divides B
+    There are at most `max_groups` ranges, equally wide if their number divides that of the strata.
+    """
 
-    @classmethod
-    def of(cls, clean: pd.DataFrame, bins: int, max_groups: int = 10) -> "Ranges":
-        """The strata of a clean model's `solve` table, joined into at most `max_groups` ranges."""
-        clean = clean.set_index("question_id")
-        stratum = gaps.strata(clean["n_correct"], clean["n_samples"], bins)
-        return cls(clean, stratum, bins, min(max_groups, bins))
+    def __init__(self, clean: pd.DataFrame, bins: int, max_groups: int = 10) -> None:
+        self.clean = clean.set_index("question_id")
+        self.stratum = gaps.strata(clean["n_correct"], clean["n_samples"], bins)  # 0 … bins-1
+        self.bins, self.n_groups = bins, min(max_groups, bins)
 
     @property
     def centres(self) -> NDArray[np.float64]:

@@ -232,7 +232,7 @@ def plot_strata(
     Neighbouring strata of SA-PPG are joined into at most ten ranges (`Ranges.mean_gaps`). The lower
     panel shows how many questions are in each range.
     """
-    ranges = Ranges.of(clean, bins)
+    ranges = Ranges(clean, bins)
     with panels(2, 1, (6.2, 4.3), sharex=True, height_ratios=(3.4, 1)) as (figure, axes):
         upper, lower = axes[:, 0]
         handles: list[Line2D] = []

@@ -133,7 +133,7 @@ def write(
 
 def _strata_plot(aligned: Aligned, bins: int) -> dict[str, Any]:
     """The curves in units of the SVG, whose y axis points down."""
-    ranges = Ranges.of(aligned.clean, bins)
+    ranges = Ranges(aligned.clean, bins)
     curves = {name: ranges.mean_gaps(solve) for name, solve in aligned.strategies.items()}
     top = max(0.1, np.ceil(10 * np.nanmax([means for means, _ in curves.values()])) / 10)
     x = WIDTH * ranges.centres
