@@ -60,10 +60,9 @@ def write_report(request: Request, models: Sequence[Sequence[Collected]]) -> Rep
     summary = summaries[0][0]
     card = compare(summaries, request.controls) if request.controls else None
     title = f"{Path(os.path.abspath(request.model)).name} on {Path(request.question_set.name).name}"
-    tables = [strategy_table(summary, collected, title)]
-    values = _values(tables[0], len(summary.questions), card)
-    if card:
-        tables.insert(0, signal_table(card, title))
+    by_strategy = strategy_table(summary, collected, title)
+    tables = [signal_table(card, title), by_strategy] if card else [by_strategy]
+    values = _values(by_strategy, len(summary.questions), card)
     metrics: pd.DataFrame | None = None
     notes: tuple[str, ...] = ()
     if CLEAN in collected.files:
@@ -207,13 +206,14 @@ def _suspects(summary: Summary, card: Card, collected: Collected) -> list[dict[A
     """The most suspicious questions."""
     ranked = card.questions.sort_values("suspicion", ascending=False, kind="stable")
     rows = ranked.head(MAX_QUESTIONS).merge(summary.questions, on="question_id")
-    rows = rows.merge(collected.greedy[["question_id", "token_ids", "text"]], on="question_id")
+    greedy = collected.greedy.set_index("question_id")[["token_ids", "text"]]
     responses = dict(list(collected.samples[IDENTITY].groupby("question_id")))
     suspects = []
     for row in rows.to_dict("records"):
-        samples, tokens = responses[row["question_id"]].head(MAX_RESPONSES), row["token_ids"]
-        shown = texts(collected.tokenizer, tokens, samples, RAIL_N)
-        suspects.append(row | {"greedy": row["text"], "solved": row[IDENTITY], "responses": shown})
+        samples = responses[row["question_id"]].head(MAX_RESPONSES)
+        trajectory, text = greedy.loc[row["question_id"]]
+        shown = texts(collected.tokenizer, trajectory, samples, RAIL_N)
+        suspects.append(row | {"greedy": text, "solved": row[IDENTITY], "responses": shown})
     return suspects
 
 
