@@ -13,13 +13,7 @@ from transformers.pytorch_utils import Conv1D
 
 from helpers import published_models, tiny_models
 from zerogap.errors import InputError
-from zerogap.families import (
-    FAMILIES,
-    HUB_SIZES,
-    family_from_config,
-    family_of_folder,
-    structure,
-)
+from zerogap.families import HUB_SIZES, family_from_config, family_of_folder, structure
 from zerogap.pipeline.rehearse import shrunk
 
 HIDDEN, WIDTH, LAYERS = 32, 48, 3
@@ -52,7 +46,6 @@ UNGATED = {
     "phi3": ({"qkv_proj", "o_proj", "gate_up_proj", "down_proj"}, "mlp.down_proj"),
     "opt": ({"q_proj", "k_proj", "v_proj", "out_proj", "fc1", "fc2"}, "fc2"),
 }
-REGISTERED = {"llama": "llama2", "gemma4": "gemma4", "gpt_neox": "pythia"}
 models = pytest.mark.parametrize("name", MODELS)
 
 
@@ -82,11 +75,12 @@ def test_lora_adapts_all_linear_layers_of_the_blocks_and_no_others(name, tmp_pat
         for module in linear
         if any(part.isdigit() for part in module.split(".")) and "per_layer" not in module
     }
-    family = structure.family_from_config(config.to_dict())
-    assert set(family.lora_targets) == targets
     (tmp_path / "config.json").write_text(json.dumps(config.to_dict()))
-    assert family.down_projection == family_of_folder(tmp_path).down_projection == down_projection
-    assert adapted_modules(model, family.lora_targets) == in_blocks < linear
+    found = structure.family_from_config(config.to_dict())
+    for family in (found, family_of_folder(tmp_path)):  # which is a registered one, if there is one
+        assert set(family.lora_targets) == targets
+        assert family.down_projection == down_projection
+    assert adapted_modules(model, found.lora_targets) == in_blocks < linear
 
 
 @models
@@ -103,14 +97,6 @@ def test_every_layer_has_its_down_projection(name):
         [int(part) for part in names[id(module)].split(".") if part.isdigit()] for module in modules
     ]
     assert all(first < second for first, second in pairwise(layers))
-
-
-@pytest.mark.parametrize("name", FAMILIES)
-def test_the_generic_family_agrees_with_the_registered_ones(name):
-    derived = structure.family_from_config(MODELS[REGISTERED[name]].to_dict())
-    assert set(derived.lora_targets) == set(FAMILIES[name].lora_targets)
-    assert derived.down_projection == FAMILIES[name].down_projection
-    assert set(derived.model_types) <= set(FAMILIES[name].model_types)
 
 
 def test_a_network_as_wide_as_the_model_still_has_its_down_projection():
