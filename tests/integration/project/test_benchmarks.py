@@ -39,6 +39,7 @@ def shrunk(monkeypatch):
 def test_benchmark_models_have_the_parameter_counts_of_the_real_ones(name, parameters):
     model = common.model(name, "bfloat16", "meta")
     assert sum(parameter.numel() for parameter in model.parameters()) == parameters
+    assert torch.get_default_dtype() == torch.float32  # as before
 
 
 def test_gemma_has_two_billion_parameters_without_embedding_tables():
@@ -128,7 +129,6 @@ def test_runs_without_kernels_are_timed(off, shrunk, monkeypatch):
     monkeypatch.setenv("ZEROGAP_WITHOUT_KERNELS", "")  # restored after the test
     work = {"questions": 2, "samples": 3, "tokens": 4}
     assert kernels.measure("llama-2-7b", "float32", off=off, **work) > 0
-    assert torch.get_default_dtype() == torch.float32
 
 
 def test_models_of_known_history_are_tested_in_blocks(tmp_path, monkeypatch, capsys):
