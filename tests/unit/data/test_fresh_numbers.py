@@ -146,7 +146,7 @@ def test_numbers_that_words_imply_stay() -> None:
         ("quarters", "3 quarters of 20?", "3*20=<<3*20=60>>60\n60/4=<<60/4=15>>15\n#### 15"),
     ],
 )
-def test_an_entry_whose_numbers_may_not_change_has_no_fresh_ones(reason: str, question: str, answer: str) -> None:
+def test_numbers_that_may_not_change_stay(reason: str, question: str, answer: str) -> None:
     assert draws(question, answer, 5) == [None] * 5, reason
 
 
