@@ -164,6 +164,10 @@ def zerogap(installed, tmp_path):
     return run
 
 
+def test_the_installed_package_is_marked_as_typed(installed):
+    assert (installed / "zerogap/py.typed").exists()
+
+
 def test_responses_are_scored_with_a_page(zerogap, tmp_path):
     files = [SCORED / name for name in ("clean.jsonl", "identity.jsonl", "railcap.csv")]
     process = zerogap("score", "--clean", *files, "--html", "page.html", "--format", "csv")

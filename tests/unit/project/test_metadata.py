@@ -30,10 +30,6 @@ def test_licence_and_paper_are_stated() -> None:
     assert [author["family-names"] for author in authors] == ["Hou", "Jiao", "Wang", "Li"]
 
 
-def test_package_is_marked_as_typed() -> None:
-    assert (ROOT / "workflow/zerogap/py.typed").exists()
-
-
 def test_classifiers_continuous_integration_and_requirement_name_the_same_pythons() -> None:
     listed = re.findall(r"Python :: (3\.\d+)", "\n".join(PROJECT["classifiers"]))
     assert CI["jobs"]["unit"]["strategy"]["matrix"]["python-version"] == listed
