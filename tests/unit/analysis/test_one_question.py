@@ -7,6 +7,7 @@ from helpers import toy_tokenizers
 from zerogap.analysis import one_question
 from zerogap.analysis.one_question import spans
 from zerogap.errors import InputError
+from zerogap.io import parquet
 
 
 def test_pieces_are_the_same_with_the_tokenizers_of_both_libraries():
@@ -32,7 +33,8 @@ def test_a_character_of_several_tokens_is_in_one_piece():
             assert "".join(piece for piece, _ in pieces) == text
 
 
-def test_a_question_without_a_greedy_response_is_one_line(tmp_path, monkeypatch):
-    monkeypatch.setattr(one_question, "_rows", lambda path, question: pd.DataFrame())
+def test_a_question_without_a_greedy_response_is_one_line(tmp_path):
+    none = pd.DataFrame(columns=parquet.CONTRACTS["greedy"].names)
+    parquet.write(tmp_path / "greedy.parquet", none, "greedy", {})
     with pytest.raises(InputError, match="made from other questions"):
         one_question.greedy(tmp_path, {"question_id": "test-0001"})

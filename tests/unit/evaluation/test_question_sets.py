@@ -137,12 +137,14 @@ def test_own_ids_that_cannot_be_used_are_errors(ids, message, questions):
         load(questions(*entries))
 
 
-def test_without_network_the_hub_is_asked_once(monkeypatch):
+def test_without_network_the_hub_is_asked_once_and_the_cache_is_used(monkeypatch, tmp_path):
     constants = pytest.importorskip("huggingface_hub").constants
-    monkeypatch.setattr(pytest.importorskip("datasets").config, "HF_HUB_OFFLINE", False)
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    config = pytest.importorskip("datasets").config
+    for settings in (constants, config):
+        monkeypatch.setattr(settings, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(config, "HF_DATASETS_CACHE", tmp_path)
     monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")  # nothing listens there
-    assert "http://127.0.0.1:9 does not answer" in question_sets._use_cache_if_unreachable()
+    assert rejected("gsm8k").startswith("gsm8k: http://127.0.0.1:9 does not answer (")
     assert constants.HF_HUB_OFFLINE
 
 
