@@ -55,9 +55,10 @@ def sample(inputs, greedy, folder, strategy="railcap", **options):
     return parquet.read(folder / "samples.parquet", "samples")
 
 
-def test_the_greedy_table_has_the_entropies_of_our_engines_model(inputs, vllm, greedy):
-    assert all(params.temperature == 0 and params.n == 1 for _, params in vllm.requests)
-    table = parquet.read(greedy, "greedy")
+def test_the_greedy_table_has_the_entropies_of_our_engines_model(inputs, vllm, tmp_path):
+    jobs.decode_greedy(**inputs, output=tmp_path / "greedy.parquet", **PARAMETERS)
+    assert [(params.temperature, params.n) for _, params in vllm.requests] == [(0, 1)] * QUESTIONS
+    table = parquet.read(tmp_path / "greedy.parquet", "greedy")
     read = jobs.JobInputs.read(
         **inputs, sampling=PARAMETERS["sampling"], benchmark=PARAMETERS["benchmark"]
     )
