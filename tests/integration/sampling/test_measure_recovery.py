@@ -7,14 +7,19 @@ import pytest
 
 import replay_rail
 from helpers.job_inputs import BENCHMARK, SAMPLING, stored_parts, write_inputs
+from helpers.rules import parity
 from helpers.tiny_models import tokenizer
 from zerogap.analysis.rail import replay
 from zerogap.data.token_kinds import token_kinds
 from zerogap.io import parquet
 from zerogap.sampling import cell, diagnostics, jobs
 
-QUESTIONS = 6
-PARAMETERS = {"benchmark": BENCHMARK, "sampling": SAMPLING, "metadata": {}}
+QUESTIONS = 6  # with the gold answer 1
+PARAMETERS = {
+    "benchmark": BENCHMARK | {"extraction": "helpers.rules:parity"},
+    "sampling": SAMPLING,
+    "metadata": {},
+}
 
 
 def measure_recovery(folder, output):
@@ -53,7 +58,8 @@ def test_every_question_has_its_forced_responses(folder):
         assert list(row.token_ids)[: row.step] == trajectory[: row.step]
         assert row.token_ids[row.step] != trajectory[row.step]
         assert row.kind == kind(trajectory[row.step])
-    assert set(table.correct) <= {True, False}
+        assert row.correct == (parity(row.text) == "1")
+    assert set(table.correct) == {True, False}
 
 
 def test_a_models_own_greedy_tokens_have_rank_1(folder):
