@@ -97,7 +97,7 @@ def rehearsed(request, tmp_path_factory):
     )
 
 
-def test_the_rehearsal_passes(rehearsed):
+def test_every_architecture_passes_its_rehearsal(rehearsed):
     assert rehearsed.process.returncode == 0, rehearsed.process.stdout + rehearsed.process.stderr
     assert rehearsed.process.stdout.endswith("the rehearsal passed\n")
 

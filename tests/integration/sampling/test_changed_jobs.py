@@ -86,7 +86,7 @@ def test_a_strategy_that_filters_samples_no_cell(sample):
         sample("ted", strategy={"class": "ted"})
 
 
-def test_merged_shards_have_the_bytes_of_an_undivided_job(inputs, sample, tmp_path):
+def test_merged_shards_of_a_cell_have_the_bytes_of_an_undivided_one(inputs, sample, tmp_path):
     for name, shard in (("whole", (0, 1)), ("0", (0, 2)), ("1", (1, 2))):
         sample(name, shard=shard)
     merge_shards(

@@ -86,7 +86,7 @@ def test_at_most_two_models_are_in_memory(inputs, whole, tmp_path, monkeypatch):
     assert (tmp_path / "neurons.parquet").read_bytes() == whole.read_bytes()
 
 
-def test_merged_shards_have_the_bytes_of_an_undivided_job(inputs, whole, tmp_path):
+def test_merged_shards_of_a_search_have_the_bytes_of_an_undivided_one(inputs, whole, tmp_path):
     shards = [tmp_path / f"neurons.shard-{shard}.parquet" for shard in range(3)]
     for shard, output in enumerate(shards):
         localise(inputs, output, shard=(shard, 3))

@@ -48,7 +48,7 @@ def test_both_signs_clear_is_memorised(tables):
     assert row["excess"] == pytest.approx(overlap.rouge_l[~overlap.leaked].mean() - 0.3)
 
 
-def test_signs_that_are_absent_or_below_their_bounds(tables):
+def test_a_sign_that_is_absent_or_below_its_bound_lowers_the_verdict(tables):
     clean, strategies, overlap = tables
     identity, certain, batch2 = (strategies[k] for k in ("identity", "certain", "clean_batch2"))
     flat = overlap.assign(rouge_l=overlap["sample_id"] / 20)

@@ -36,7 +36,7 @@ def test_help_has_an_example_and_the_exit_statuses(command, capsys):
 
 
 @pytest.mark.parametrize(("command", "example"), EXAMPLES.items())
-def test_the_example_is_accepted(command, example, monkeypatch, tmp_path):
+def test_the_example_of_every_help_text_is_accepted(command, example, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.yaml").touch()
     parser = typer.main.get_command(app).commands[command]
@@ -185,7 +185,7 @@ def test_a_run_from_within_another_checkout_is_an_error(call, tmp_path, monkeypa
         (["--profile", "quick", "--cores", "1"], "No such option: --cores"),
     ],
 )
-def test_a_mistake_is_one_line(call, words, message, capsys):
+def test_a_mistake_in_a_call_of_run_is_one_line(call, words, message, capsys):
     assert call(*words) is None
     error = capsys.readouterr().err
     assert error.startswith("error: ")

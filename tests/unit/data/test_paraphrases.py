@@ -176,7 +176,7 @@ SAME = [
 
 
 @pytest.mark.parametrize(("one", "other"), SAME)
-def test_the_same_numbers_in_other_words(one: str, other: str) -> None:
+def test_no_number_is_missing_that_is_there_in_other_words(one: str, other: str) -> None:
     assert missing_numbers(one, other) == []
     assert missing_numbers(other, one) == []
 
@@ -194,7 +194,7 @@ LOST = [
 
 
 @pytest.mark.parametrize(("text", "paraphrase", "missing"), LOST)
-def test_lost_and_changed_numbers(text: str, paraphrase: str, missing: str) -> None:
+def test_a_lost_or_changed_number_is_missing(text: str, paraphrase: str, missing: str) -> None:
     assert missing_numbers(text, paraphrase) == [missing]
 
 

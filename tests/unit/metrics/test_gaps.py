@@ -195,7 +195,7 @@ def test_corrected_value_is_nearer_to_the_truth_where_there_is_a_gap(m):
 @pytest.mark.parametrize(
     ("bins", "value"), [(1, 0.4109960773906), (7, 0.4153225672527), (60, 0.4147552963104)]
 )
-def test_the_value_is_the_recorded_one(bins, value):
+def test_the_corrected_value_never_changes(bins, value):
     """Start, smoothing and number of steps are choices: docs/metric.md has their results."""
     strategy = [3, 50, 0, 20, 7, 7, 0], [50, 50, 0, 50, 9, 9, 50]
     clean = [10, 50, 5, 0, 7, 7, 49], [50] * 7

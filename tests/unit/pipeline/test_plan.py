@@ -170,7 +170,7 @@ def test_a_job_longer_than_all_its_attempts_is_a_warning(tmp_path, capsys):
         (["--from", "results/none"], "--from results/none: is not a finished run: "),
     ],
 )
-def test_a_mistake_is_one_line(capsys, arguments, message):
+def test_a_mistake_in_a_call_of_plan_is_one_line(capsys, arguments, message):
     status, out, err = command(capsys, *arguments)
     assert (status, out, err.count("\n")) == (2, "", 1)
     assert message in err

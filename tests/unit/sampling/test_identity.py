@@ -138,7 +138,7 @@ def test_strategies_differ_where_their_parameters_do(strategy, other) -> None:
     assert strategy_identity(strategy) == strategy_identity(copy.deepcopy(strategy))
 
 
-def test_equal_strategies_are_the_same() -> None:
+def test_the_order_of_a_set_makes_no_other_strategy() -> None:
     assert strategy_identity(Plain({1, 2, 3})) == strategy_identity(Plain({3, 2, 1}))
 
 

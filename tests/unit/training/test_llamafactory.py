@@ -29,7 +29,7 @@ def settings_of(folder, family="llama", model_type="llama", **training):
 
 
 @pytest.mark.parametrize("family", ["gpt_neox", "auto"])
-def test_the_papers_recipe_in_the_words_of_llamafactory(tmp_path, family) -> None:
+def test_the_papers_recipe_is_put_in_the_words_of_llamafactory(tmp_path, family) -> None:
     values = settings_of(tmp_path, family, "gpt_neox", seed=3)
     folder = str(tmp_path)
     assert yaml.safe_load(yaml.safe_dump(values)) == {
@@ -59,7 +59,7 @@ def test_the_papers_recipe_in_the_words_of_llamafactory(tmp_path, family) -> Non
         ({"bf16": False}, {"bf16": False, "disable_gradient_checkpointing": True}),
     ],
 )
-def test_settings_that_differ_from_the_papers(tmp_path, training, expected) -> None:
+def test_other_settings_than_the_papers_are_translated(tmp_path, training, expected) -> None:
     values = settings_of(tmp_path, **training)
     assert {key: values[key] for key in expected} == expected
     assert ("save_steps" in values) == ("save_steps" not in training)
