@@ -72,6 +72,12 @@ ARCHITECTURES = {
         OWN_CACHE,
     ),
     "doge": (SIZES, OWN_CACHE),  # a mask of its own
+    "llama4_text": (  # attention in chunks
+        HEADS_OF_8
+        | {"num_hidden_layers": 4, "attention_chunk_size": 32, "intermediate_size_mlp": 48}
+        | {"num_local_experts": 2, "moe_layers": []},
+        OWN_CACHE,
+    ),
     "mamba": (STATE_SPACE, OWN_CACHE),
     "openai-gpt": (OLD_SIZES, NO_CACHE),
     "rwkv": ({"vocab_size": VOCABULARY, "hidden_size": 32, "num_hidden_layers": 2}, NO_CACHE),
