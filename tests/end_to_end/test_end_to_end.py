@@ -7,15 +7,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from helpers.dry_runs import job_counts, link_checkout, snakemake
+from helpers.dry_runs import MICRO, job_counts, link_checkout, snakemake
 from zerogap.io import parquet
 from zerogap.pipeline.report.figures import FIGURES
 from zerogap.pipeline.report.tables import TABLES
 
-SCALE = (
-    *("--profile", "profiles/quick"),
-    *("--configfile", "profiles/quick/quick.yaml", "tests/end_to_end/micro.yaml"),
-)
 SAMPLED = ["identity", "shortcut", "lne_blocking", "railcap"]
 ABLATION = ["railcap_n3", "railcap_ban"]
 
@@ -29,7 +25,7 @@ class Run:
         self.reports = folder / "reports/micro"
 
     def snakemake(self, *arguments: str) -> str:
-        process = snakemake(*SCALE, *arguments, workdir=self.folder)
+        process = snakemake(*MICRO, *arguments, workdir=self.folder)
         text = process.stdout + process.stderr
         assert process.returncode == 0, text[-6000:]
         return text

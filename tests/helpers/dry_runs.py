@@ -17,6 +17,10 @@ import pytest
 from helpers.paths import ROOT
 
 SNAKEMAKE = Path(sys.executable).with_name("snakemake")
+MICRO = (
+    *("--profile", "profiles/quick"),
+    *("--configfile", "profiles/quick/quick.yaml", "tests/end_to_end/micro.yaml"),
+)  # the smallest complete run
 CHECKOUT = ("Snakefile", "config.yaml", "workflow", "profiles", "slurm", "envs", "tests")
 
 

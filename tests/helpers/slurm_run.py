@@ -10,6 +10,7 @@ from pathlib import Path
 from helpers.dry_runs import SNAKEMAKE
 from helpers.paths import ROOT
 from helpers.slurm_node import Cluster
+from helpers.workflow_rules import rule_texts
 
 PATIENCE = 1200  # seconds for anything; the slowest takes some minutes on two slow cores
 
@@ -68,13 +69,11 @@ class Run:
 def requests() -> dict[str, tuple[int, int, int]]:
     """Rule → GPUs, MB and minutes of a first attempt, as in the text of the rule."""
     resources = {}
-    for path in (ROOT / "workflow/rules").glob("*.smk"):
-        for block in re.split(r"(?m)^ *(?=rule )", path.read_text()):
-            if memory := re.search(r"mem_mb=doubling\((\d+)\)", block):
-                minutes = re.search(r"runtime=minutes\((\d+)\)", block)
-                gpus = int("gpu=" in block)  # for trainings training.num_gpus, here 1
-                name = re.match(r"rule (\w+)", block).group(1)
-                resources[name] = gpus, int(memory.group(1)), int(minutes.group(1))
+    for name, text in rule_texts().items():
+        if memory := re.search(r"mem_mb=doubling\((\d+)\)", text):
+            minutes = re.search(r"runtime=minutes\((\d+)\)", text)
+            gpus = int("gpu=" in text)  # for trainings training.num_gpus, here 1
+            resources[name] = gpus, int(memory.group(1)), int(minutes.group(1))
     return resources
 
 

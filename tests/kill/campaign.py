@@ -23,12 +23,8 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from helpers.dry_runs import SNAKEMAKE, environment, link_checkout
+from helpers.dry_runs import MICRO, SNAKEMAKE, environment, link_checkout
 
-SCALE = (
-    *("--profile", "profiles/quick"),
-    *("--configfile", "profiles/quick/quick.yaml", "tests/end_to_end/micro.yaml"),
-)
 JOB = re.compile(  # a script and the last file that it makes
     r"(?:scripts/|\.snakemake/scripts/tmp\w+\.)(\w+)\.py(?:.* (results/micro/(?!logs/)\S+))?"
 )
@@ -92,7 +88,7 @@ def disturb(folder: Path, num_kills: int, draw: random.Random) -> Iterator[list[
 def start(folder: Path) -> subprocess.Popen[bytes]:
     log = (folder / "snakemake.log").open("ab")
     return subprocess.Popen(
-        [SNAKEMAKE, *SCALE],
+        [SNAKEMAKE, *MICRO],
         cwd=folder,
         env=environment(folder),
         stdout=log,
@@ -110,7 +106,7 @@ def finish(folder: Path) -> None:
 
 def unlock(folder: Path) -> None:
     subprocess.run(
-        [SNAKEMAKE, *SCALE, "--unlock"],
+        [SNAKEMAKE, *MICRO, "--unlock"],
         cwd=folder,
         env=environment(folder),
         check=True,
