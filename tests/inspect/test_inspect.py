@@ -121,7 +121,7 @@ def test_an_unsupported_option_stops_the_task_with_its_name(evaluate, options, m
     assert message in log.error.message
 
 
-def test_scores_are_appended_to_a_log(evaluate, tmp_path):
+def test_scores_are_appended_to_a_log(evaluate):
     log = evaluate(temperature=0, epochs=2)
     for name in ("peakedness", "rule_disagreement"):
         command = ("score", log.location, "--action", "append", "--scorer", f"zerogap/{name}")

@@ -200,8 +200,9 @@ def test_articles_fit_the_new_numbers() -> None:
 
 def test_the_same_state_gives_the_same_entry() -> None:
     question, answer = "14 men and 23 women?", "14+23=<<14+23=37>>37\n#### 37"
-    assert fresh(question, answer) == fresh(question, answer)
-    assert len({entry["question"] for entry in fresh(question, answer)}) > 10
+    first, second = (fresh(question, answer) for _ in range(2))
+    assert first == second
+    assert len({entry["question"] for entry in first}) > 10
 
 
 @needs_gsm8k

@@ -107,7 +107,7 @@ def test_wrong_controls_are_errors(questions):
             controls.load(asked(questions()), source, 0)
 
 
-def test_the_style_of_texts_is_told_apart_only_where_it_differs(questions):
+def test_the_style_of_texts_is_told_apart_only_where_it_differs():
     first = pd.Series([ENTRY.format(a=a, b=b) for a, b in NUMBERS])
     second = pd.Series([ENTRY.format(a=b, b=a) for a, b in NUMBERS])
     assert style_auc(first[::2], first[1::2], paired=False) < 0.65
