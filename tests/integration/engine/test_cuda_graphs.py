@@ -90,7 +90,7 @@ def test_the_trial_of_a_model_leaves_no_graphs_behind(monkeypatch):
     assert [reference() for reference in tried] == [None, decoder]
 
 
-def test_batch_invariant_decoding_captures_and_pads_nothing():
+def test_batch_invariant_decoding_captures_nothing():
     capture = CountingCapture()
     invariant = dataclasses.replace(SAMPLING, batch_invariant=True, max_new_tokens=4)
     decoder = SharedPromptDecoder(model("llama"), make_capture=lambda: capture)
