@@ -14,7 +14,6 @@ from zerogap.pipeline.report.protocol import (
     scale_sentence,
 )
 from zerogap.pipeline.report.tables import TABLES
-from zerogap.pipeline.terminal import snakemake_command
 
 RUN, QUESTIONS = "results/paper", "benchmarks.gsm8k.questions"
 
@@ -117,13 +116,3 @@ def test_the_scale_sentence_counts_questions_samples_and_models(config):
     small = overlaid(PAPER, {"benchmarks.gsm8k": {"num_test": 12, "num_leaked": 6}})
     assert "With fewer than 20 questions, intervals, † and verdicts mean" in scale_sentence(small)
     assert "3 models: Llama2 from meta-llama/Llama-2-7b-hf" in sentence
-
-
-def test_the_nested_call_keeps_overlays_and_values(monkeypatch):
-    monkeypatch.chdir(ROOT)
-    command = snakemake_command(ROOT / "Snakefile", ["my overlay.yaml"], ["seed=1"])
-    assert command == (
-        "python -m snakemake --nolock --snakefile Snakefile"
-        " --configfile 'my overlay.yaml' --config seed=1"
-    )
-    assert snakemake_command("Snakefile", [], []).endswith("--snakefile Snakefile")

@@ -1,12 +1,13 @@
-"""What a run says in the terminal: targets, counts and failures."""
+"""What a run says in the terminal, targets and failures; the call of Snakemake within one."""
 
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from helpers.paths import ROOT
 from zerogap.errors import InputError
-from zerogap.pipeline.terminal import check_targets, describe_failures
+from zerogap.pipeline.terminal import check_targets, describe_failures, snakemake_command
 
 TARGETS = ["all", "table_main", "table_pairs", "figure_strata"]
 
@@ -52,3 +53,13 @@ def test_failed_jobs_and_those_of_groups_are_listed_with_the_ends_of_their_logs(
         *(f"  | line {k}" for k in range(5, 9)),
         "  | error: the disk is full",
     ]
+
+
+def test_the_nested_call_keeps_overlays_and_values(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    command = snakemake_command(ROOT / "Snakefile", ["my overlay.yaml"], ["seed=1"])
+    assert command == (
+        "python -m snakemake --nolock --snakefile Snakefile"
+        " --configfile 'my overlay.yaml' --config seed=1"
+    )
+    assert snakemake_command("Snakefile", [], []).endswith("--snakefile Snakefile")
