@@ -248,11 +248,9 @@ def test_aliases_and_braces_are_allowed(start, tmp_path) -> None:
     assert load([*QUICK, path]).training.contaminated.num_epochs == 2
 
 
-IN_SNAKEMAKE = {
-    "a parameter of another name": {"strategies.railcap.parameters.ngram": 4},
-    "a function as a class": {"strategies.identity.class": "os:getcwd"},
-    "another family": {"models.llama2.family": "gpt_neox"},
+IN_SNAKEMAKE = {  # found while reading, importing and checking
     "a name with a line break": {"run": "f\n"},
+    "a function as a class": {"strategies.identity.class": "os:getcwd"},
     "more tokens than the context": {"sampling.max_new_tokens": 100_000},
 }
 
