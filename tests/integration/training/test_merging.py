@@ -69,6 +69,18 @@ def test_a_merged_weight_is_that_of_the_base_plus_the_product_of_the_adapter(fol
     assert len(changed) == len(adapter) / 2
 
 
+@pytest.mark.parametrize("named", [None, ["LLaMAForCausalLM"]])
+def test_a_base_may_name_no_class_or_an_unknown_one(named, tmp_path):
+    model = tiny_models.model("llama")
+    model.save_pretrained(tmp_path / "base")
+    TOKENIZERS["llama"]().save_pretrained(tmp_path / "base")
+    adapted(model, tmp_path).save_pretrained(tmp_path / "adapter")
+    path = tmp_path / "base/config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"architectures": named}))
+    merge_adapter(tmp_path / "base", tmp_path / "adapter", tmp_path / "model", "float32")
+    assert set(weights(tmp_path / "model")) == set(weights(tmp_path / "base"))
+
+
 def test_a_merged_model_has_the_configuration_and_the_tokenizer_of_its_base(folder):
     merge_adapter(folder / "base", folder / "adapter", folder / "model", "bfloat16")
     before, after = (

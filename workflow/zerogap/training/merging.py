@@ -6,7 +6,7 @@ from pathlib import Path
 
 import transformers
 from peft import PeftModel
-from transformers import AutoTokenizer
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
 
 def merge_adapter(base: Path, adapter: Path, output: Path, dtype: str) -> None:
@@ -18,11 +18,11 @@ def merge_adapter(base: Path, adapter: Path, output: Path, dtype: str) -> None:
     Raises:
         UserWarning: weights are missing in the adapter.
     """
-    # The class that the checkpoint names is the one that was trained, towers included.
-    architecture = json.loads((base / "config.json").read_text())["architectures"][0]
-    model = getattr(transformers, architecture).from_pretrained(
-        base, dtype=dtype, use_safetensors=True
-    )
+    # The class that the checkpoint names is the one that was trained, towers included. A checkpoint
+    # may also name none, or one of another library (the first Llama's LLaMAForCausalLM).
+    named = json.loads((base / "config.json").read_text()).get("architectures") or [""]
+    trained = getattr(transformers, named[0], AutoModelForCausalLM)
+    model = trained.from_pretrained(base, dtype=dtype, use_safetensors=True)
     with warnings.catch_warnings():
         warnings.filterwarnings("error", message="Found missing adapter keys")
         adapted = PeftModel.from_pretrained(model, adapter, torch_device="cpu")
