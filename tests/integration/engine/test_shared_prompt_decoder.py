@@ -150,7 +150,7 @@ def test_equal_prompts_are_computed_once_and_decoded_apart(make_decoder):
     )
     logits = [decoder.prefill_prompts(prompts), decoder.step(torch.tensor(tokens))]
     handle.remove()
-    shared = decoder.preallocates is False  # reserved storage has room for each
+    shared = decoder._cache.capacity is None  # reserved storage has room for each
     assert lines[0] == (2 if shared else 4)
     with torch.no_grad():
         for prompt, token, *ours in zip(prompts, tokens, *logits, strict=True):

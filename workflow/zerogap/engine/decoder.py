@@ -133,10 +133,6 @@ class Decoder(Protocol):
         """Whether the batch must consist of rows of one prompt."""
 
     @property
-    def preallocates(self) -> bool:
-        """Whether :meth:`reserve` takes all memory at once; if not, stored tokens take it."""
-
-    @property
     def prefers_sorted_rows(self) -> bool:
         """Whether steps are faster if rows of similar length are neighbours."""
 

@@ -30,7 +30,6 @@ class HFDecoder:
     """
 
     single_prompt_only = True
-    preallocates = False
     prefers_sorted_rows = False
 
     def __init__(self, model: PreTrainedModel, *, cached: bool = True) -> None:

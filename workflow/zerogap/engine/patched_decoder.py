@@ -42,11 +42,10 @@ class PatchedDecoder:
         self.model: PreTrainedModel = patched.model
         self.device = patched.device
         self.single_prompt_only = patched.single_prompt_only or base.single_prompt_only
-        self.preallocates = patched.preallocates or base.preallocates
         self._patched, self._base = patched, base
         self._neurons: Neurons = {}
         self._activations: Neurons = {}  # of these neurons, in the latest pass over prompts
-        self._step_activations: Neurons = {}  # in the latest step, if steps are captured
+        self._step_activations: Neurons = {}  # in the latest step of a reserved batch
         self._capacity: Capacity | None = None
         self._handles: list[RemovableHandle] = []
         self.patch(neurons)
@@ -77,8 +76,7 @@ class PatchedDecoder:
             handle.remove()
         self._handles = []
         self._neurons = {}
-        if self.preallocates:  # steps that were captured with other hooks
-            self.reserve(None)
+        self.reserve(None)  # steps may have been captured with other hooks
 
     @property
     def prefers_sorted_rows(self) -> bool:
@@ -89,7 +87,7 @@ class PatchedDecoder:
         """Reserve in both models, and the place of the base model's neurons."""
         self._base.reserve(capacity)
         self._patched.reserve(capacity)
-        if not self.preallocates or capacity == self._capacity:
+        if capacity == self._capacity:
             return
         self._capacity, self._step_activations = capacity, {}
         if capacity is not None:

@@ -57,7 +57,7 @@ class SharedPromptDecoder:
         self.with_logits = with_logits
         if make_capture is None and self.device.type == "cuda" and kernels.is_on("graphs"):
             make_capture = functools.partial(CudaGraphCapture, self.device)
-        self._make_capture, self.preallocates = make_capture, make_capture is not None
+        self._make_capture = make_capture
         self._new_cache(None)
 
     @property
