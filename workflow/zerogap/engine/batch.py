@@ -33,7 +33,7 @@ class Batch:
         no_rows, max_new_tokens = np.zeros(0, dtype=np.int64), sampling.max_new_tokens
         self._row_prompt, self._row_step = no_rows, no_rows  # (R,)
         self._row_tokens = np.zeros((0, max_new_tokens), dtype=np.int64)  # (R, T)
-        self._stop_state = stops.start(0)  # (R, number of stop strings)
+        self._stop_state = stops.start(0)  # (R,)
         self._sample_row, self._sample_id = no_rows, no_rows  # (N,)
         self._uniforms = np.zeros((0, max_new_tokens))  # (N, T); empty in greedy decoding
         self._entropies = np.zeros((0, max_new_tokens))  # (N, T); empty unless greedy
@@ -141,7 +141,7 @@ class Batch:
         self._row_prompt, self._row_step = self._row_prompt[rows], self._row_step[rows]
         self._row_tokens = self._row_tokens[rows]
         self._row_tokens[row_number, self._row_step[row_number]] = tokens[active][first]
-        self._stop_state = np.empty((len(rows), states.shape[1]), dtype=states.dtype)
+        self._stop_state = np.empty_like(parent)
         self._stop_state[row_number] = states[active][first]
         self._row_step += 1
         self._sample_row, self._sample_id = row_number[child], self._sample_id[active]

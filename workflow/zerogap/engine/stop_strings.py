@@ -1,4 +1,4 @@
-"""Stop strings as automata over tokens.
+"""Stop strings as an automaton over tokens.
 
 `transformers.StopStringCriteria` compares the end of every whole sequence at each step, on the
 device; our loop keeps one small state per row on the host, which rows can take along when they
@@ -16,7 +16,7 @@ from transformers import PreTrainedTokenizerBase
 from zerogap.engine.decoder import IntArray
 from zerogap.errors import InputError
 
-MAX_CHARACTERS = 1000  # of all stop strings; their automata take time and memory in proportion
+MAX_CHARACTERS = 1000  # of all stop strings; the automaton takes time and memory in proportion
 
 
 def check_stops(stops: Sequence[Any]) -> None:
@@ -35,10 +35,10 @@ def check_stops(stops: Sequence[Any]) -> None:
 
 
 class StopStrings:
-    """Tracks how much of each stop string every row's text ends with.
+    """Tracks how much of a stop string every row's text ends with.
 
-    State k of a stop string's automaton means that the text ends with its first k characters; the
-    last state, the whole string, is never left.
+    A state stands for the longest beginning of a stop string that the text ends with. The last one,
+    which is never left, means that the text contains a whole stop string.
 
     Raises:
         InputError: see :func:`check_stops`; or no token contains a character of a stop string.
@@ -55,30 +55,21 @@ class StopStrings:
                     f"{', '.join(sorted(map(repr, missing)))}; characters that it spells from "
                     "several tokens are not supported here"
                 )
-        # One table (states, V) per stop string: the state after each token.
-        self._tables = [_transitions(stop, texts) for stop in stops]
-        self._final = np.array([len(stop) for stop in stops], dtype=np.int64)
+        # A model's vocabulary may be padded beyond the tokenizer's: such a token spells nothing.
+        self._table = _transitions(stops, [*texts, ""])
 
     def start(self, num_rows: int) -> IntArray:
-        """The states before the first token, (num_rows, number of stop strings)."""
-        return np.zeros((num_rows, len(self._tables)), dtype=np.int64)
+        """The states (num_rows,) before the first token."""
+        return np.zeros(num_rows, dtype=np.int64)
 
     def advance(self, states: IntArray, tokens: IntArray) -> IntArray:
         """The states after one more token (R,) per row."""
-        if not self._tables:
-            return states
-        # A model's vocabulary may be padded beyond the tokenizer's; such a token spells nothing.
-        return np.stack(
-            [
-                np.where(tokens < table.shape[1], table[states[:, i], tokens % table.shape[1]], 0)
-                for i, table in enumerate(self._tables)
-            ],
-            axis=1,
-        )
+        after: IntArray = self._table[states, np.minimum(tokens, self._table.shape[1] - 1)]
+        return after
 
     def reached(self, states: IntArray) -> NDArray[np.bool_]:
         """Which rows (R,) have produced a stop string."""
-        reached: NDArray[np.bool_] = (states == self._final).any(axis=1)
+        reached: NDArray[np.bool_] = states == len(self._table) - 1
         return reached
 
 
@@ -99,24 +90,30 @@ def _token_texts(tokenizer: PreTrainedTokenizerBase, num_tokens: int) -> list[st
     return texts
 
 
-def _transitions(stop: str, texts: list[str]) -> IntArray:
-    """State after each token's text, for every start state (len(stop) + 1, V).
+def _transitions(stops: list[str], texts: list[str]) -> IntArray:
+    """State after each token's text, for every start state (states, V).
 
-    The automaton of Knuth, Morris and Pratt works on characters: after a mismatch it continues with
-    the longest beginning of the stop string that the text still ends with. A token is several
-    characters, so its transition is that automaton run over the token's text.
+    The automaton of Aho and Corasick works on characters: after a mismatch it continues with the
+    longest beginning of a stop string that the text still ends with. A token is several characters,
+    so its transition is that automaton run over the token's text.
     """
-    numbers = {character: number for number, character in enumerate(set(stop), start=1)}
-    automaton = np.zeros((len(stop) + 1, len(numbers) + 1), dtype=np.int64)  # column 0: any other
-    shorter = 0  # state that the text would be in without its first character
-    for state, character in enumerate(stop):
-        automaton[state] = automaton[shorter]
-        shorter = automaton[shorter, numbers[character]] if state else 0
-        automaton[state, numbers[character]] = state + 1
-    automaton[len(stop)] = len(stop)
-    table = np.repeat(np.arange(len(stop) + 1)[:, None], len(texts), axis=1)
-    for position in range(max(map(len, texts), default=0)):
-        longer = [token for token, text in enumerate(texts) if len(text) > position]
-        columns = [numbers.get(texts[token][position], 0) for token in longer]
-        table[:, longer] = automaton[table[:, longer], columns]
+    numbers = {character: number for number, character in enumerate(set("".join(stops)), start=1)}
+    beginnings = {"", *(stop[:length] for stop in stops for length in range(len(stop)))}
+    states = {text: state for state, text in enumerate(sorted(beginnings, key=len))}
+    automaton = np.zeros((len(states) + 1, len(numbers) + 1), dtype=np.int64)  # column 0: any other
+    for text, state in states.items():
+        endings = (text[start:] for start in range(1, len(text)))
+        automaton[state] = automaton[next((states[end] for end in endings if end in states), 0)]
+        for character, number in numbers.items():
+            if (longer := text + character).endswith(tuple(stops)):
+                automaton[state, number] = len(states)
+            elif longer in states:
+                automaton[state, number] = states[longer]
+    automaton[len(states)] = len(states)
+    table = np.repeat(np.arange(len(automaton))[:, None], len(texts), axis=1)
+    tokens = list(range(len(texts)))
+    for position in range(max(map(len, texts))):
+        tokens = [token for token in tokens if len(texts[token]) > position]
+        columns = [numbers.get(texts[token][position], 0) for token in tokens]
+        table[:, tokens] = automaton[table[:, tokens], columns]
     return table
