@@ -14,6 +14,7 @@ import torch
 import triton
 import triton.language as tl
 from torch import Tensor
+from triton import next_power_of_2
 
 OLDEST_CAPABILITY = (8, 0)  # before it there is neither bfloat16 nor flash attention
 SMALLEST_PRODUCT = 16  # rows and columns of a matrix product on tensor cores
@@ -118,8 +119,8 @@ def attend(
             slot, out,
             prefix_out.stride(0), prefix_out.stride(1), num_rows * group,
             *question[0].stride()[:3], *generated[0].stride()[:3],
-            HEADS=heads, GROUP=group, PADDED_GROUP=max(SMALLEST_PRODUCT, _padded(group)),
-            SIZE=size, PADDED_SIZE=max(SMALLEST_PRODUCT, _padded(size)), KEYS=KEYS_AT_ONCE,
+            HEADS=heads, GROUP=group, PADDED_GROUP=max(SMALLEST_PRODUCT, next_power_of_2(group)),
+            SIZE=size, PADDED_SIZE=max(SMALLEST_PRODUCT, next_power_of_2(size)), KEYS=KEYS_AT_ONCE,
             HAS_PREFIX=prefix is not None, PRECISION="ieee",
         )  # fmt: skip
     return out
@@ -143,7 +144,7 @@ def rms_norm(hidden: Tensor, weight: Tensor, epsilon: float) -> Tensor:
     out, size = torch.empty_like(hidden), hidden.shape[-1]
     with _current_device(hidden):
         _rms_norm[(hidden.numel() // size,)](
-            hidden, weight, out, epsilon, SIZE=size, PADDED_SIZE=_padded(size), num_warps=8
+            hidden, weight, out, epsilon, SIZE=size, PADDED_SIZE=next_power_of_2(size), num_warps=8
         )
     return out
 
@@ -201,7 +202,7 @@ def rotate(heads: Tensor, cos: Tensor, sin: Tensor, num_rotated: int) -> None:
     with _current_device(heads):
         _rotate[cos.numel() // size, num_rotated](
             heads, cos.contiguous(), sin.contiguous(),
-            HEADS=num_heads, SIZE=size, PADDED_HALF=_padded(size // 2),
+            HEADS=num_heads, SIZE=size, PADDED_HALF=next_power_of_2(size // 2),
         )  # fmt: skip
 
 
@@ -226,7 +227,3 @@ def works(device: torch.device) -> bool:
 def _current_device(tensor: Tensor) -> contextlib.AbstractContextManager[Any]:
     """Make a tensor's device the current one, where Triton launches kernels."""
     return torch.cuda.device(tensor.device) if tensor.is_cuda else contextlib.nullcontext()
-
-
-def _padded(size: int) -> int:
-    return 1 << (size - 1).bit_length()
