@@ -15,7 +15,7 @@ Row = tuple[int, list[int]]  # the number of its question, and its own tokens
 
 def rows_of(generated: Sequence[Sequence[int]]) -> Rows:
     """A batch with these generated tokens; each row has a question of its own."""
-    width = max(map(len, generated))
+    width = 1 + max(map(len, generated))
     tokens = torch.tensor([[*row, *[-1] * (width - len(row))] for row in generated]).long()
     steps = torch.tensor([len(row) for row in generated])
     return Rows(torch.arange(len(generated)), steps, tokens.view(len(generated), width))

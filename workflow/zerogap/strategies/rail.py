@@ -52,8 +52,6 @@ def rail_tokens(trajectories: Tensor, rows: Rows, n: int, successor: Successor =
 def last_tokens(rows: Rows, n: int) -> Tensor:
     """Return the last n generated tokens (R, n) of every row; -1 where a row has fewer."""
     tokens, columns = rows.tokens, rows.step[:, None] - n + torch.arange(n)
-    if tokens.shape[1] == 0:
-        return torch.full_like(columns, _NO_TOKEN)
     ngrams = tokens.gather(1, columns.clamp(0, tokens.shape[1] - 1))
     return ngrams.masked_fill(columns < 0, _NO_TOKEN)
 
