@@ -27,7 +27,7 @@ from transformers import AttentionInterface
 
 from zerogap.engine import kernels
 from zerogap.engine.decoder import IntArray
-from zerogap.engine.kernels.attention_parts import attend_step, causal_attention
+from zerogap.engine.kernels.attention_parts import attend_prompts, attend_step
 from zerogap.engine.prompt_cache import (
     KeyValue,
     LayerCache,
@@ -133,7 +133,7 @@ class PromptPass:
         is_plain = weighting.is_plain and query.shape[-1] == value.shape[-1]
         layer.step_kernel = kernels.step_kernel(query, prefix[0]) if is_plain else None
         if is_plain and kernels.attends_to_parts(query):
-            return causal_attention(prefix, query * scaling, key, value, self._lengths)
+            return attend_prompts(prefix, query * scaling, key, value, self._lengths)
         key, value = (
             torch.cat([before.expand(len(part), *before.shape), part], dim=2)
             for before, part in zip(prefix, (key, value), strict=True)

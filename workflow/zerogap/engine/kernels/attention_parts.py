@@ -124,7 +124,7 @@ def prefix_part(prefix: KeyValue, query: Tensor) -> Part:
     return out[0], weight[0]
 
 
-def causal_attention(
+def attend_prompts(
     prefix: KeyValue, query: Tensor, key: Tensor, value: Tensor, lengths: list[int]
 ) -> Tensor:
     """Attention (B, L, Hq, D) of scaled queries (B, Hq, L, D) to a prefix and their own L tokens.
