@@ -97,6 +97,15 @@ def test_samples_that_agree_so_far_share_one_row():
     assert sum(rows) == len(distinct) < 0.5 * sum(len(r.token_ids) for r in drawn[0])
 
 
+def test_rows_that_all_keep_their_places_are_not_reordered():
+    decoder, orders = SharedPromptDecoder(model("llama")), []
+    reorder = decoder.reorder
+    decoder.reorder = lambda rows: orders.append(rows.tolist()) or reorder(rows)
+    one = dataclasses.replace(SAMPLING, num_samples=1, stop=[])
+    list(sample(decoder, PROMPTS[:1], TOKENIZER, one))
+    assert orders == [[]]  # at the end
+
+
 @pytest.mark.parametrize("step", [0, 3])
 def test_nan_logits_are_an_error_that_names_question_and_step(step):
     decoder, taken = SharedPromptDecoder(model("llama")), []

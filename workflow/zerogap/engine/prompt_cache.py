@@ -156,8 +156,6 @@ class PromptCache:
         free again with a capacity, its storage is released without one.
         """
         moves = rows != np.arange(len(rows))
-        if not moves.any() and len(rows) == len(self.row_question):
-            return
         self.row_question, self.num_generated = self.row_question[rows], self.num_generated[rows]
         # A row that has no tokens yet may have no storage either.
         target = (moves & (self.num_generated > 0)).nonzero()[0]

@@ -185,7 +185,8 @@ def _decode(
         sort_rows = decoder.prefers_sorted_rows
         rows = _draw_and_append(batch, logits, sampling, prompts, sort_rows=sort_rows)
         yield from batch.finished()
-        decoder.reorder(rows)
+        if rows.tolist() != list(range(len(logits))):  # a decoder may copy its whole cache
+            decoder.reorder(rows)
         step_logits.clear()
         if batch.num_samples:
             step_logits.append(decoder.step(batch.last_tokens(decoder.device)))
