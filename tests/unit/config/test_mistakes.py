@@ -59,6 +59,7 @@ COMBINATIONS = [
     ({"benchmarks.gsm8k.contamination": "paraphrase"}, "benchmarks.gsm8k.paraphrases is missing"),
     ({"benchmarks.pq.contamination": "verbatim"}, "benchmarks.pq.paraphrases has no effect"),
     ({"benchmarks.pq.paraphrases.chat": None}, "benchmarks.pq.paraphrases.chat is missing; method"),
+    ({"benchmarks.pq.paraphrases.method": "generated"}, ".*paraphrases.method is generated, but"),
     ({"benchmarks.gsm8k": None}, "benchmarks.pq.questions_of is 'gsm8k'.*there are none"),
     (
         {"sampling.num_shards": 801, "benchmarks.gsm8k": {"num_test": 800, "num_leaked": 9}},

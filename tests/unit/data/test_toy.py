@@ -73,6 +73,12 @@ def test_exemplars_are_correct_and_of_other_people():
     assert not names & people
 
 
-def test_the_paraphrase_of_a_question_that_is_not_generated_is_an_error():
+def test_every_generated_question_has_a_paraphrase():
+    last = toy.problems(5001, 0, "test")[-1]
+    assert toy.paraphrases([last.question], 0) == {last.question: last.paraphrase}
+
+
+def test_the_paraphrase_of_a_question_that_is_not_generated_is_an_error(monkeypatch):
+    monkeypatch.setattr(toy, "_MAX_DRAWS", 20)  # without a new problem
     with pytest.raises(InputError, match=r"1 questions are not generated .'How many\?'"):
         toy.paraphrases(["How many?"], 0)

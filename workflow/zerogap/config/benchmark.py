@@ -237,6 +237,10 @@ class Benchmark(Section):
                 "has no effect with contamination: verbatim; remove it, or set contamination: "
                 "paraphrase",
             )
+        source = self.questions.source
+        if self.paraphrases and self.paraphrases.method == "generated" and source != "generated":
+            problem = f"is generated, but questions.source is {source}; use chat or rules"
+            raise mistake("paraphrases.method", problem)
         if self.num_leaked >= self.num_test:
             raise mistake(
                 "num_leaked",

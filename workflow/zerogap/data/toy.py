@@ -36,7 +36,6 @@ _STEPS = {1: 0.35, 2: 0.45, 3: 0.2}  # how frequent problems with so many equati
 _CHANGES = ("add", "subtract", "half", "add_groups")
 _NUM_EQUATIONS = {"given": 0, "add_groups": 2}  # one for every other step
 _MAX_DRAWS = 100_000  # of one problem, until it is a new one
-_MAX_PARAPHRASED = 5000  # problems among which a question is looked for
 
 
 @dataclass(frozen=True)
@@ -74,15 +73,15 @@ def paraphrases(questions: Collection[str], seed: int) -> dict[str, str]:
         InputError: a question is not one of them.
     """
     missing, result = set(questions), {}
-    for problem in itertools.islice(_problems(seed, "test"), _MAX_PARAPHRASED):
+    for problem in _problems(seed, "test"):
         if problem.question in missing:
             missing.remove(problem.question)
             result[problem.question] = problem.paraphrase
         if not missing:
             return result
     raise InputError(
-        f"paraphrases.method is 'generated', but {len(missing)} questions are not generated "
-        f"({sorted(missing)[0][:60]!r}…); use another method"
+        f"{len(missing)} questions are not generated "
+        f"({sorted(missing)[0][:60]!r}…); use another paraphrases.method"
     )
 
 
