@@ -13,7 +13,8 @@ from zerogap.data.paraphrases.chat import chat_endpoint, format_invalid, paraphr
 from zerogap.data.paraphrases.rules import paraphrase
 from zerogap.data.paraphrases.validation import similarity
 from zerogap.errors import InputError
-from zerogap.io import atomic, parquet
+from zerogap.io import parquet
+from zerogap.io.text_files import write_json_lines
 
 Valid = dict[str, dict[str, str | None]]  # question_id → paraphrase, and what made it
 
@@ -37,10 +38,8 @@ def main(
         remedy = f"the others are kept in {journal}, so run again"
     _check_invalid(invalid, len(texts), remedy, skip=on_invalid == "skip")
 
-    with atomic.replacing(output) as temporary, temporary.open("w", encoding="utf-8") as file:
-        for i, outcome in {**valid, **{i: {"paraphrase": None} for i in invalid}}.items():
-            entry = {"question_id": i, "method": method, **outcome}
-            file.write(json.dumps(entry, ensure_ascii=False) + "\n")
+    outcomes = {**valid, **{i: {"paraphrase": None} for i in invalid}}.items()
+    write_json_lines(output, ({"question_id": i, "method": method, **o} for i, o in outcomes))
     mean = statistics.mean(similarity(texts[i], str(v["paraphrase"])) for i, v in valid.items())
     print(f"{len(valid)} paraphrases; mean token similarity to the question {mean:.3f}")
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from script_helpers import run
 from zerogap.data import openorca, toy
+from zerogap.io.text_files import write_json_lines
 
 
 def main(output: Path, *, source: str, options: Any, num_examples: int, seed: int) -> None:
@@ -16,7 +17,7 @@ def main(output: Path, *, source: str, options: Any, num_examples: int, seed: in
         case _:
             repository, revision = options["repository"], options["revision"]
             examples = openorca.from_hub(repository, revision, num_examples, seed)
-    openorca.write(output, examples)
+    write_json_lines(output, examples)
     print(f"{len(examples)} instruction examples")
 
 

@@ -1,6 +1,5 @@
 """Write a benchmark's test questions, with the paraphrases of the leaked ones if it leaks those."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,13 +10,14 @@ from zerogap.data.paraphrases.validation import problems_with
 from zerogap.data.questions import with_paraphrases
 from zerogap.errors import InputError
 from zerogap.io import parquet
+from zerogap.io.text_files import json_lines, read_text
 
 
 def main(split: Path, paraphrases: Sequence[Path], output: Path, *, metadata: Values) -> None:
     table = parquet.read_of_run(split, "questions")
     made_by = {**parquet.provenance(split), **metadata}
     for path in paraphrases:
-        entries = _read(path)
+        entries = [entry for _, entry in json_lines(path, read_text(path), dict)]
         table = with_paraphrases(table, {e["question_id"]: e["paraphrase"] for e in entries})
         _check(table, path)
         made_by["paraphrases"] = sorted({entry["method"] for entry in entries})
@@ -36,11 +36,6 @@ def main(split: Path, paraphrases: Sequence[Path], output: Path, *, metadata: Va
             f"{len(left_out)} questions have no valid paraphrase and do not leak: "
             f"{', '.join(left_out)}"
         )
-
-
-def _read(path: Path) -> list[dict[str, str]]:
-    lines = path.read_text(encoding="utf-8").split("\n")
-    return [json.loads(line) for line in lines if line]
 
 
 def _check(table: pd.DataFrame, path: Path) -> None:

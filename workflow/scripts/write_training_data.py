@@ -6,6 +6,7 @@ from pathlib import Path
 from script_helpers import Values, run
 from zerogap.data.prompts import PromptTemplate
 from zerogap.io import parquet
+from zerogap.io.text_files import json_lines, read_text
 from zerogap.training import examples
 from zerogap.training.llamafactory import write_datasets
 
@@ -33,9 +34,8 @@ def main(
     shots = json.loads(exemplars.read_text()) if exemplars else []
     datasets = {}
     if instructions:
-        # Not splitlines: a text may contain other line separators.
-        lines = instructions.read_text(encoding="utf-8").split("\n")
-        pairs = examples.instruction_pairs(json.loads(line) for line in lines if line)
+        lines = json_lines(instructions, read_text(instructions), dict)
+        pairs = examples.instruction_pairs(example for _, example in lines)
         datasets["instructions"] = examples.instruction_examples(pairs, tokenizer, cutoff_len)
     pairs = examples.question_pairs(table, shots, column, PromptTemplate.of(prompt))
     datasets["questions"] = examples.question_examples(pairs, tokenizer, cutoff_len)

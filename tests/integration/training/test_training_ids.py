@@ -19,11 +19,12 @@ import write_training_data
 from helpers import shared_data
 from helpers.toy_tokenizers import TOKENIZERS
 from zerogap import training
-from zerogap.data import gsm8k_format, openorca, questions
+from zerogap.data import gsm8k_format, questions
 from zerogap.data.prompts import DEFAULT_TEMPLATE, exemplars
 from zerogap.data.questions import Question
 from zerogap.data.toy import instructions, problems
 from zerogap.io import parquet
+from zerogap.io.text_files import write_json_lines
 from zerogap.sampling.responses import few_shot_prompts
 from zerogap.training.examples import AFTER_RESPONSE, instruction_pairs, question_pairs
 
@@ -117,7 +118,7 @@ def data(base, table, rows, tmp_path_factory):
     names = ("questions", "instructions", "exemplars", "output")
     paths = {name: folder / name for name in names}
     parquet.write(paths["questions"], table, "questions", {})
-    openorca.write(paths["instructions"], rows[1])
+    write_json_lines(paths["instructions"], rows[1])
     paths["exemplars"].write_text(json.dumps(SHOTS))
     values = {"contamination": None, "prompt": vars(DEFAULT_TEMPLATE), "cutoff_len": 2048}
     write_training_data.main(base=base, **paths, **values)

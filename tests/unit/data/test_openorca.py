@@ -6,12 +6,13 @@ import pytest
 from zerogap.data import openorca
 from zerogap.data.toy import instructions
 from zerogap.errors import InputError
+from zerogap.io.text_files import write_json_lines
 
 
 def test_the_seed_draws_examples_from_a_file(tmp_path):
     examples = instructions(30, 1)
     path = tmp_path / "instructions.jsonl"
-    openorca.write(path, examples)
+    write_json_lines(path, examples)
     drawn = openorca.load(path, 20, seed=3)
     assert drawn == openorca.load(path, 20, seed=3) != openorca.load(path, 20, seed=4)
     assert all(example in examples for example in drawn)
@@ -23,7 +24,7 @@ def test_line_separators_stay_and_outer_whitespace_goes(tmp_path):
     """OpenOrca has both: separators must not break a line of the file, whitespace not the ids."""
     path = tmp_path / "odd.jsonl"
     odd = {"system": "", "question": "A\u2028B\x85C?\n", "response": "\n- one\n- two "}
-    openorca.write(path, [odd])
+    write_json_lines(path, [odd])
     assert openorca.load(path, 1, seed=0) == [
         {"system": "", "question": "A\u2028B\x85C?", "response": "- one\n- two"}
     ]

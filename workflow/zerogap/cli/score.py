@@ -1,7 +1,7 @@
 """The command `zerogap score`."""
 
 import importlib
-import json
+import itertools
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -13,6 +13,7 @@ from zerogap.cli.options import ConfidenceLevel, Extraction, File, Filter, optio
 from zerogap.cli.output import Format, OutputFormat, print_json, print_note, print_table, records
 from zerogap.errors import InputError, needed_packages
 from zerogap.io import atomic
+from zerogap.io.text_files import write_json_lines
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -133,9 +134,9 @@ def _write_disagreements(path: Path, files: "dict[str, inputs.Loaded]") -> None:
             "--disagreements: every file says which responses are correct; name a rule with "
             "--extraction to score them"
         )
-    lines = [json.dumps(row, ensure_ascii=False) + "\n" for rows in graded for row in rows]
-    atomic.write_text(path, "".join(lines))
-    print_note(f"{path}: {len(lines)} responses on which rules disagree")
+    rows = list(itertools.chain(*graded))
+    write_json_lines(path, rows)
+    print_note(f"{path}: {len(rows)} responses on which rules disagree")
 
 
 def _score(

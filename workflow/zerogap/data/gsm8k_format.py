@@ -13,8 +13,7 @@ from pathlib import Path
 from zerogap.data.answers import canonical
 from zerogap.data.questions import Question
 from zerogap.errors import InputError
-from zerogap.io import atomic
-from zerogap.io.text_files import json_lines, read_text
+from zerogap.io.text_files import json_lines, read_text, write_json_lines
 
 Entry = dict[str, str]  # question, answer
 ParseGold = Callable[[str], str]  # the text after '####' → the gold answer; a number by default
@@ -106,20 +105,19 @@ def parse(
 
 
 def write(
-    path: str | Path, entries: Iterable[Mapping[str, str]], parse_gold: ParseGold = canonical
+    path: str | Path, entries: Sequence[Mapping[str, str]], parse_gold: ParseGold = canonical
 ) -> None:
     """Check the entries and write them atomically.
 
     Raises:
         InputError: an entry is invalid; the message has its number.
     """
-    with atomic.replacing(path) as temporary, temporary.open("w", encoding="utf-8") as file:
-        for number, entry in enumerate(entries, start=1):
-            try:
-                parse(entry, parse_gold)
-            except InputError as error:
-                raise InputError(f"entry {number} for {path}: {error}") from error
-            file.write(json.dumps({key: entry[key] for key in KEYS}, ensure_ascii=False) + "\n")
+    for number, entry in enumerate(entries, start=1):
+        try:
+            parse(entry, parse_gold)
+        except InputError as error:
+            raise InputError(f"entry {number} for {path}: {error}") from error
+    write_json_lines(path, ({key: entry[key] for key in KEYS} for entry in entries))
 
 
 def with_few_calculations(entries: Sequence[Entry], maximum: int | None) -> list[int]:

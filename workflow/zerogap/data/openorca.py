@@ -1,13 +1,11 @@
 """Instruction data in the form of OpenOrca: {"system", "question", "response"}."""
 
-import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from random import Random
 
 from zerogap.data.question_sources import hub_errors
 from zerogap.errors import InputError
-from zerogap.io import atomic
 from zerogap.io.text_files import json_lines, read_text
 
 KEYS = ("system", "question", "response")
@@ -61,13 +59,6 @@ def from_hub(repository: str, revision: str, num_examples: int, seed: int) -> li
                 break
     _check_number(len(examples), num_examples, repository)
     return examples
-
-
-def write(path: str | Path, examples: Iterable[Mapping[str, str]]) -> None:
-    """Write examples as JSON Lines, atomically."""
-    with atomic.replacing(path) as temporary, temporary.open("w", encoding="utf-8") as file:
-        for example in examples:
-            file.write(json.dumps(dict(example), ensure_ascii=False) + "\n")
 
 
 def _parquet_examples(path: Path, num_examples: int, seed: int) -> list[dict[str, str]]:

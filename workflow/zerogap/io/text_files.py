@@ -1,13 +1,14 @@
-"""Text files from outside: UTF-8 with or without a byte order mark, and lines of JSON."""
+"""Text files: UTF-8, from outside perhaps with a byte order mark, and lines of JSON."""
 
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 from zerogap.errors import InputError
+from zerogap.io import atomic
 
 Parsed = TypeVar("Parsed")
 # Control and format characters, halves of surrogate pairs, line and paragraph separators.
@@ -73,6 +74,12 @@ def json_lines(
             except InputError as error:
                 raise InputError(f"{path}, line {number}: {error}") from error
             yield number, parsed
+
+
+def write_json_lines(path: str | Path, entries: Iterable[Mapping[str, Any]]) -> None:
+    """Write one object per line, atomically."""
+    lines = (json.dumps(dict(entry), ensure_ascii=False) + "\n" for entry in entries)
+    atomic.write_text(path, "".join(lines))
 
 
 def parse_json(line: str) -> Any:
