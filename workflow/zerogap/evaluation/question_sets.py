@@ -148,12 +148,8 @@ def _test_entries(
     name: str, source: Mapping[str, Any], seed: int, rule: ExtractionRule
 ) -> list[tuple[Mapping[str, object], Question]]:
     """All test questions of a benchmark, from its section `questions`."""
-    if source[source["source"]] is None:
-        raise InputError(
-            f"{name}: questions.{source['source']} is missing; questions.source needs it"
-        )
     if source["source"] == "files":
-        path = source["files"]["test"] or ""
+        path = source["files"]["test"]
         return list(gsm8k_format.read(path, rule.parse_gold, rationales=False).values())
     unreachable = ""
     try:
