@@ -1,1 +1,1 @@
-"""Strategies inside other libraries: lm-evaluation-harness and vLLM."""
+"""Strategies inside other libraries: lm-evaluation-harness, Inspect and vLLM."""

@@ -1,4 +1,4 @@
-"""What a run says in the terminal: misspelt targets, counts and failures."""
+"""Snakemake in the terminal: its command, misspelt targets, counts and failures."""
 
 import difflib
 import logging
