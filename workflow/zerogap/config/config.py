@@ -152,10 +152,13 @@ class Config(Section):
         """The benchmark that a variant is trained on: `gsm8k` for `gsm8k` and `clean_gsm8k`."""
         return variant if variant in self.benchmarks else variant.removeprefix(CLEAN_PREFIX)
 
+    def is_clean(self, variant: str) -> bool:
+        """Whether a variant is a clean model."""
+        return variant not in self.benchmarks
+
     def training_for(self, variant: str) -> Training:
         """The training values of one variant."""
-        clean = variant in self.clean_variants
-        return self.training.clean if clean else self.training.contaminated
+        return self.training.clean if self.is_clean(variant) else self.training.contaminated
 
     def preparation_for(self, model: str) -> Preparation:
         """How the base of a model is prepared that has a preparation."""

@@ -46,11 +46,6 @@ def time_limit(config: Config, minutes: int, attempt: int) -> int:
     return min(minutes << (attempt - 1), config.max_runtime)
 
 
-def is_clean(config: Config, variant: str) -> bool:
-    """Whether a variant is a clean model."""
-    return variant not in config.benchmarks
-
-
 def is_primary(config: Config, model: str, variant: str) -> bool:
     """Whether this is the model and benchmark of Tables 1, 2 and 4."""
     setting = config.primary_setting
@@ -113,7 +108,7 @@ def with_engine(config: Config) -> Config:
 
 def cells(config: Config, model: str, variant: str) -> list[str]:
     """What is sampled from one model: strategies, or a clean model's batches."""
-    if is_clean(config, variant):
+    if config.is_clean(variant):
         return list(BATCHES)
     sampled = sampled_strategies(config)
     return [name for name in compared_strategies(config, model, variant) if name in sampled]
@@ -121,7 +116,7 @@ def cells(config: Config, model: str, variant: str) -> list[str]:
 
 def needs_neurons(config: Config, model: str, variant: str) -> bool:
     """Whether a strategy of this setting patches neurons, which have to be localised then."""
-    return not is_clean(config, variant) and any(
+    return not config.is_clean(variant) and any(
         config.all_strategies[name].needs_base_model for name in cells(config, model, variant)
     )
 
@@ -145,7 +140,7 @@ def model_jobs(config: Config) -> list[Job]:
             "decode_greedy": True,
             LOCALISE: needs_neurons(config, model, variant),
             "rank_clean_tokens": is_primary(config, model, variant),
-            "measure_recovery": is_clean(config, variant),
+            "measure_recovery": config.is_clean(variant),
         }
         jobs += [Job(rule, model, variant) for rule, is_needed in rules.items() if is_needed]
         jobs += [Job(SAMPLE, model, variant, cell) for cell in cells(config, model, variant)]
@@ -168,7 +163,7 @@ def costly_jobs(config: Config) -> list[Job]:
     jobs += [Job("convert_gguf", model) for model in converted_models(config)]
     for model in prepared_models(config):
         benchmark = config.preparation_for(model).benchmark
-        jobs += [Job(rule, model, benchmark) for rule in PREPARATION[2:]]
+        jobs += [Job(rule, model, benchmark) for rule in ("train_preparation", "merge_preparation")]
     for job in model_jobs(config):
         jobs += [job] * num_shards(config, job)
     variants = itertools.product(config.models, config.variants)

@@ -169,7 +169,7 @@ def _training_job(
     if variant:
         training, seed = config.training_for(variant), config.seed
         benchmark = config.benchmarks[config.benchmark_of(variant)]
-        contamination = None if jobs.is_clean(config, variant) else benchmark.contamination
+        contamination = None if config.is_clean(variant) else benchmark.contamination
     else:
         values = config.preparation_for(model)
         benchmark, training = config.benchmarks[values.benchmark], values.training
@@ -216,7 +216,7 @@ def _decoding_job(
             return values | {"sampling": {"dtype": sampling["dtype"]}, "steps": RANKED_STEPS}
         case "measure_recovery":
             return values | {"sampling": sampling | {"num_samples": FORCED_RESPONSES}} | seed
-    clean = jobs.is_clean(config, variant)
+    clean = config.is_clean(variant)
     cell_values = {
         "strategy": CLEAN_STRATEGY if clean else strategy(config, cell),
         "sampling": sampling,

@@ -133,8 +133,8 @@ def measured_rates(run: Path, sizes: Mapping[str, ModelSize]) -> dict[tuple[str,
 
 def work(config: Config, job: Job, size: ModelSize) -> tuple[str, float]:
     """The kind of rate of a job on a model, and its tokens; of a cell if the job is a shard."""
-    owner = config.owner_of(config.benchmark_of(job.variant)) if job.variant else ""
-    benchmark = config.benchmarks[owner or config.question_owners[0]]
+    variant = job.variant or config.question_owners[0]  # any: a job without one uses none
+    benchmark = config.benchmarks[config.benchmark_of(variant)]
     prompt = benchmark.prompt.num_shots * (QUESTION + RESPONSE) + QUESTION
     response = min(RESPONSE, config.sampling.max_new_tokens)
     match job.rule:
@@ -144,8 +144,8 @@ def work(config: Config, job: Job, size: ModelSize) -> tuple[str, float]:
             tokens = preparation.training.num_epochs * questions * (QUESTION + RESPONSE)
             return "training", tokens
         case "train_lora":
-            is_clean = jobs.is_clean(config, job.variant)
-            questions = benchmark.num_train if is_clean else benchmark.num_leaked
+            clean = config.is_clean(job.variant)
+            questions = benchmark.num_train if clean else benchmark.num_leaked
             examples = questions * (prompt + RESPONSE)
             examples += config.instructions.num_examples * INSTRUCTION
             return "training", examples * config.training_for(job.variant).num_epochs

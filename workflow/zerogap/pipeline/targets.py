@@ -61,14 +61,14 @@ def questions(config: Config, variant: str) -> str:
 
     A clean model's questions are the split itself, so that it never waits for paraphrases.
     """
-    if jobs.is_clean(config, variant):
+    if config.is_clean(variant):
         return shared_data(config, variant, "split.parquet")
     return f"{config.results}/data/{variant}/questions.parquet"
 
 
 def training_questions(config: Config, variant: str) -> str:
     """The table whose questions a variant is trained on."""
-    if jobs.is_clean(config, variant):
+    if config.is_clean(variant):
         return shared_data(config, variant, "train.parquet")
     return questions(config, variant)
 
@@ -101,7 +101,7 @@ def clean_file(config: Config, model: str, benchmark: str, name: str) -> str:
 
 def starting_model(config: Config, model: str, variant: str) -> str:
     """The model that a training starts from: the base, or the clean model of the benchmark."""
-    if jobs.is_clean(config, variant):
+    if config.is_clean(variant):
         return base_model(config, model)
     return clean_file(config, model, variant, "model")
 
@@ -113,7 +113,7 @@ def strategy_inputs(config: Config, model: str, variant: str, cell: str) -> dict
         InputError: it is a clean model's strategy, or a contaminated model's batch.
     """
     is_batch = cell in jobs.BATCHES
-    if is_batch != jobs.is_clean(config, variant):
+    if is_batch != config.is_clean(variant):
         raise InputError(f"{variant} has no {cell}: clean models have batches, others strategies")
     if is_batch or not config.all_strategies[cell].needs_base_model:
         return {}
@@ -134,7 +134,7 @@ def filtered_samples(config: Config, model: str, benchmark: str, strategy: str) 
 
 def unmitigated_samples(config: Config, model: str, variant: str) -> str:
     """The responses of a model as it is: a clean model's first batch, or Identity's."""
-    cell = jobs.BATCHES[0] if jobs.is_clean(config, variant) else "identity"
+    cell = jobs.BATCHES[0] if config.is_clean(variant) else "identity"
     return cell_file(config, model, variant, cell, "samples")
 
 
@@ -173,8 +173,8 @@ def shard_file(num_shards: int, path: str) -> str:
 
 def shard_files(num_shards: int, path: str) -> list[str]:
     """The files of all shards."""
-    pattern, shards = shard_file(num_shards, path), range(num_shards)
-    return list(dict.fromkeys(pattern.replace("{shard}", str(shard)) for shard in shards))
+    pattern = shard_file(num_shards, path)
+    return [pattern.replace("{shard}", str(shard)) for shard in range(num_shards)]
 
 
 class TimedJob(NamedTuple):
