@@ -1,13 +1,14 @@
 """Checks for what would fail hours into a run: before every run, and on request."""
 
+from zerogap.io import atomic
+
 
 # A hook instead of a rule that others depend on: if its file were remade, Snakemake would rerun
 # everything that depends on it, and with `ancient` it would not see what else has to be done.
 onstart:
     checks = preflight()
     folder = Path(CONFIG.results)
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / jobs.ENGINE_RECORD).write_text(f"{CONFIG.decoding.engine}\n")
+    atomic.write_text(folder / jobs.ENGINE_RECORD, f"{CONFIG.decoding.engine}\n")
     if checks:
         (folder / "preflight.txt").write_text(
             "".join(f"{check}\n" for check in checks)

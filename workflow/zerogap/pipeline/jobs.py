@@ -94,14 +94,12 @@ def with_engine(config: Config) -> Config:
         ConfigError: the recorded engine is vLLM, which cannot decode the run any more.
     """
     engine: str = config.decoding.engine
-    problem = vllm_problem(config)
-    record = Path(f"{config.results}/{ENGINE_RECORD}")
-    if engine == "auto" and record.is_file():
-        engine = record.read_text().strip()
-        if engine == "vllm" and problem:
+    if engine == "auto":
+        record, problem = Path(config.results, ENGINE_RECORD), vllm_problem(config)
+        recorded = record.read_text().strip() if record.is_file() else ""
+        if recorded == "vllm" and problem:
             raise ConfigError("decoding.engine", f"is vllm in {record}, {problem}")
-    elif engine == "auto":
-        engine = "zerogap" if problem else installed_engine()
+        engine = recorded or ("zerogap" if problem else installed_engine())
     decoding = config.decoding.model_copy(update={"engine": engine})
     return config.model_copy(update={"decoding": decoding})
 
