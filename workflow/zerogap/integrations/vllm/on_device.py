@@ -72,7 +72,7 @@ class RailCapProcessor:
         if not self._is_active[ctx.idx_mapping_np].any():
             return logits
         slot = ctx.expanded_idx_mapping.long()
-        last = last_tokens(self._req_states, ctx, slot, self._largest_n)
+        last = latest_first(self._req_states, ctx, slot, self._largest_n)
         rail = find_rail_tokens(self._trajectories[slot], last, self._n[slot], self._first[slot])
         return suppress(logits, rail, self._bans[slot])
 
@@ -111,7 +111,7 @@ class LNEBlockingProcessor:
         return logits.scatter_(1, token[:, None], blocked[:, None])
 
 
-def last_tokens(req_states: Any, ctx: Any, slot: Tensor, count: int) -> Tensor:
+def latest_first(req_states: Any, ctx: Any, slot: Tensor, count: int) -> Tensor:
     """The last generated tokens (R, count) of every row, latest first; -1 before the first one.
 
     Draft tokens are only in the `input_ids` of the step `ctx`. `slot` (R,) is that of every row.
