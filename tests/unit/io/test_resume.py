@@ -36,6 +36,8 @@ def test_changed_settings_empty_the_folder_and_are_named(tmp_path, capsys) -> No
     assert interrupted_job(tmp_path / "out", {"rate": 1, "data": "b"}) == EMPTY
     [line] = capsys.readouterr().err.splitlines()
     assert "settings changed since the last run (data); starting over" in line
+    assert interrupted_job(tmp_path / "out", {"rate": 1}) == EMPTY
+    assert "settings changed since the last run (data); starting over" in capsys.readouterr().err
 
 
 DAMAGE = [b"", b"{", b"[]", b"null", b"7", b"\xff", b"[" * 100_000, b"9" * 5_000]

@@ -155,7 +155,8 @@ def _prepare(folder: Path, settings: dict[str, Any]) -> None:
     previous = read_cache(note)
     if previous != settings:
         if any(path.name != _LOCK for path in folder.iterdir()):
-            changed = ", ".join(key for key in settings if previous.get(key) != settings[key])
+            keys = settings | previous
+            changed = ", ".join(key for key in keys if previous.get(key) != settings.get(key))
             reason = f"settings changed since the last run ({changed})"
             _log(f"{folder}: {reason if previous else 'no readable settings'}; starting over")
         _empty(folder)
