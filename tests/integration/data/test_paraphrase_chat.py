@@ -119,14 +119,14 @@ def test_the_prompt_options_and_key_are_sent_and_the_replies_parsed(serve, tmp_p
 
 
 def test_another_model_behind_the_name_stops_the_run_unless_it_is_allowed(serve, tmp_path):
-    service = serve(lambda q, nth: (200, completion(good(q), model="m-2")))
+    service = serve(lambda q, nth: (200, completion(good(q), model="m[2]")))
     journal = tmp_path / "journal.jsonl"
-    with pytest.raises(InputError, match=r"to 'm' with the model 'm-2'; .*served_model: 'm-2'"):
+    with pytest.raises(InputError, match=r"to 'm' with the model 'm\[2]'; .*served_model: 'm\[2]'"):
         request(service, journal)
     assert not journal.exists()
-    for pattern in ("m-2", "m-*", "*"):
+    for pattern in ("m[2]", "m*", "*"):
         assert len(request_valid(service, journal, served_model=pattern)) == 6
-    assert '"served_model": "m-2", "fingerprint": "fp-7"' in journal.read_text()
+    assert '"served_model": "m[2]", "fingerprint": "fp-7"' in journal.read_text()
 
 
 @pytest.mark.parametrize(

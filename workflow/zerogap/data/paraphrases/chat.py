@@ -191,7 +191,9 @@ def chat_endpoint(
         except (ValueError, RecursionError):
             raise NoReplyError("a reply that is not valid JSON") from None
         reply = _reply(completion)
-        if reply.text is not None and not fnmatch(str(reply.model), served_model or model):
+        expected, name = served_model or model, str(reply.model)
+        # A name may itself have the brackets of a pattern.
+        if reply.text is not None and name != expected and not fnmatch(name, expected):
             raise InputError(
                 f"{base_url} answers requests to {model!r} with the model {reply.model!r}; set "
                 f"paraphrases.chat.base_url to a host of {model!r} (docs/reproduce.md), or accept "
