@@ -99,9 +99,11 @@ def test_a_start_token_of_a_chat_template_is_not_doubled():
 
 def test_the_model_can_be_used_as_before():
     net, ids = model("llama").train(), torch.tensor([[1, 2, 3]])
+    net.lm_head.eval()
     expected = net(ids).logits
     zerogap.sample(net, TOKENIZER, PROMPTS, num_samples=2, max_new_tokens=3)
     assert net.training
+    assert not net.lm_head.training
     torch.testing.assert_close(net(ids).logits, expected)
 
 

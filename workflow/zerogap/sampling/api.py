@@ -129,8 +129,9 @@ def sample(
 
 @contextlib.contextmanager
 def _decoder_of(model: PreTrainedModel) -> Iterator[Decoder]:
-    """A decoder of the model, which then has its own attention and mode again."""
-    config, is_training, decoder = model.config, model.training, None
+    """A decoder of the model, which then has its own attention and modes again."""
+    config, decoder = model.config, None
+    is_training = {module: module.training for module in model.modules()}
     parts = {"": config} | {name: getattr(config, name, None) for name in config.sub_configs}
     attention = {name: part._attn_implementation for name, part in parts.items() if part}
     try:
@@ -141,4 +142,5 @@ def _decoder_of(model: PreTrainedModel) -> Iterator[Decoder]:
             decoder.reserve(None)  # on a GPU it has reserved most of the memory
         model.set_attn_implementation(attention[""])
         config._attn_implementation = attention  # towers may have another than the text decoder
-        model.train(is_training)
+        for module, mode in is_training.items():
+            module.training = mode
