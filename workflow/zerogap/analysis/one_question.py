@@ -35,7 +35,7 @@ def responses(
         raise InputError(f"{folder}/model/tokenizer.json: does not exist; copy the model's there")
     for name, path in _sample_files(folder, question).items():
         rows = _rows(path, question["question_id"])
-        yield name, rows["correct"], texts(tokenizer, trajectory, rows.head(num_texts), n)
+        yield name, rows["correct"], marked_texts(tokenizer, trajectory, rows.head(num_texts), n)
 
 
 def greedy(folder: Path, question: Mapping[str, Any]) -> pd.Series:
@@ -111,7 +111,7 @@ def _sample_files(folder: Path, question: Mapping[str, Any]) -> dict[str, Path]:
     return files | {name: strategies[name] for name in names}
 
 
-def texts(tokenizer: Any, trajectory: Tokens, samples: pd.DataFrame, n: int) -> list[Text]:
+def marked_texts(tokenizer: Any, trajectory: Tokens, samples: pd.DataFrame, n: int) -> list[Text]:
     """The responses of a `samples` table; other arguments as of `spans`."""
     return [
         (bool(correct), spans(tokenizer, trajectory, list(map(int, tokens)), n))

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 import zerogap
-from zerogap.analysis.one_question import texts
+from zerogap.analysis.one_question import marked_texts
 from zerogap.evaluation.card import MAX_STYLE_AUC, SCORE, SIGNALS, Card, compare
 from zerogap.evaluation.collect import SETTINGS, Collected
 from zerogap.evaluation.model_run import Request
@@ -212,7 +212,7 @@ def _suspects(summary: Summary, card: Card, collected: Collected) -> list[dict[A
     for row in rows.to_dict("records"):
         samples = responses[row["question_id"]].head(MAX_RESPONSES)
         trajectory, text = greedy.loc[row["question_id"]]
-        shown = texts(collected.tokenizer, trajectory, samples, RAIL_N)
+        shown = marked_texts(collected.tokenizer, trajectory, samples, RAIL_N)
         suspects.append(row | {"greedy": text, "solved": row[IDENTITY], "responses": shown})
     return suspects
 
