@@ -53,6 +53,13 @@ def test_at_temperature_0_all_responses_to_a_prompt_are_the_greedy_one():
         assert [list(token_ids) for token_ids in drawn] == [trajectory.token_ids] * 6
 
 
+def test_a_model_on_a_device_that_cannot_decode_is_an_error(monkeypatch):
+    net = model("llama")
+    monkeypatch.setattr(type(net), "device", torch.device("mps"))
+    with pytest.raises(InputError, match="is on mps"):
+        sample(net=net)
+
+
 def test_gold_answers_mark_responses_right_or_wrong():
     gold = {"c": "0", "b": "1", "a": "1"}  # in another order than the prompts
     table = sample(gold=gold, extraction="helpers.rules:parity")

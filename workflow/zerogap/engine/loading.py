@@ -192,10 +192,13 @@ def decoder(model: PreTrainedModel, *, with_logits: bool = True) -> SharedPrompt
     warning. Without logits only the model's activations are right.
 
     Raises:
-        InputError: the model computes no logits from token ids alone; or only activations are
-            needed, and the model's own cache is not right either.
+        InputError: the model is neither on a CPU nor on a CUDA GPU, or computes no logits from
+            token ids alone; or only activations are needed, and the model's own cache is not right
+            either.
         RuntimeError: the device has no memory for the trial.
     """
+    if (device := model.device.type) not in ("cpu", "cuda"):
+        raise InputError(f"model: is on {device}, where decoding is not possible; use .to('cpu')")
     try:
         trial = Trial(model, context_length(model.config))
     except Exception as error:  # an unknown architecture may fail anywhere
