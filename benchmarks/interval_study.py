@@ -61,7 +61,7 @@ def as_in_the_paper(rng: np.random.Generator, n: int) -> Values:
 
 
 def weak(rng: np.random.Generator, n: int) -> Values:
-    """Mean .10, .15 without a correct response among 50, as SmolLM2-135M on GSM8K."""
+    """Mean .10, .15 without a correct response among 50, as in earlier runs of SmolLM2-135M."""
     return rng.beta(1, 9, n)
 
 

@@ -7,12 +7,12 @@ Two signs, both relative to the unleaked questions of the same model, which no t
 - *collapse*: responses follow the model's own greedy trajectory (ROUGE-L) more on leaked questions
   than on unleaked ones.
 
-A strategy has something to undo only if there is inflation, and RailCap and TED have something to
-act on only if there is collapse. A sign is *weak* if the interval of the difference is above zero,
-and *clear* if the value on leaked questions also reaches its bound. A narrow language makes any
-model repeat itself, so collapse is clear only if unleaked questions stay below a bound of their
-own. How far they disperse is also compared with the clean model (*excess*): its responses, its
-greedy trajectories, the same unleaked questions.
+A strategy has something to undo only if there is inflation. Only if there is collapse has TED
+something to act on, and does RailCap distinguish leaked questions from others. A sign is *weak* if
+the interval of the difference is above zero, and *clear* if the value on leaked questions also
+reaches its bound. A narrow language makes any model repeat itself, so collapse is clear only if
+unleaked questions stay below a bound of their own. How far they disperse is also compared with the
+clean model (*excess*): its responses, its greedy trajectories, the same unleaked questions.
 """
 
 from collections.abc import Mapping

@@ -190,7 +190,7 @@ def stratified_means(
 def _t_widening(units: NDArray[np.int64], n_clusters: int, confidence_level: float) -> float:
     """Student's t quantile over the normal one, by the number of clusters in each stratum.
 
-    The first term of the Cornish-Fisher expansion: at 95 % within 0.01 from 5 degrees on.
+    The first term of the Cornish-Fisher expansion: at 95 % within 0.01 from 13 degrees on.
     """
     several = units[units > 1]
     n_single = len(units) - len(several)

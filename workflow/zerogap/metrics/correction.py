@@ -1,4 +1,4 @@
-"""SA-PPG and A-PPG corrected for the finite number of samples (not in the paper).
+"""SA-PPG corrected for the finite number of samples (not in the paper).
 
 Solve probabilities estimated from m responses scatter by up to 0.5/sqrt(m), and an absolute gap
 does not average that away: two batches of the same model do not have SA-PPG 0. Stratifying by the

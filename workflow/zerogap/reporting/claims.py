@@ -23,7 +23,7 @@ VERDICTS = (SUPPORTED, NOT_SUPPORTED, CANNOT_TELL)
 ANY = math.inf
 
 # 95 % intervals of differences in damage miss in up to 9.8 % of simulated runs, and in at most
-# 4.6 % if they are a third wider (docs/metric.md).
+# 4.6 % if they are a third wider (benchmarks/interval_study.py).
 DAMAGE_METRICS = ("delta_minus", "s_delta_minus")
 DAMAGE_WIDENING = 4 / 3
 JUDGED_THRESHOLDS = ("railcap_n3", "railcap", "railcap_n5", "railcap_n7")  # the best may be n=1

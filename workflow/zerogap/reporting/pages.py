@@ -28,9 +28,9 @@ RULE = (
     "supported' easier for claims with several; none covers the variation over training seeds. "
     "The criteria are part of the code, and the paper's own numbers meet them; bounds that the "
     "paper does not give were set when the first toy-scale runs were known. In simulations "
-    "(docs/metric.md) 95 % intervals of SA-PPG exclude 0 for 4 to 6 % of pairs of equal "
-    "strategies (2.5 to 4.7 % with a clean mean of .1), those of the other metrics for at most "
-    "6.8 %; differences in damage (Δ⁻, S-Δ⁻) are judged on intervals that are a third wider."
+    "(benchmarks/interval_study.py) 95 % intervals of SA-PPG exclude 0 for 4 to 6 % of pairs of "
+    "equal strategies (2.5 to 4.7 % with a clean mean of .1), those of the other metrics for at "
+    "most 6.8 %; differences in damage (Δ⁻, S-Δ⁻) are judged on intervals that are a third wider."
 )
 NO_EVIDENCE = "This run does not have the results that the claim is about."
 MAX_SHOWN = 6  # comparisons; more are folded away in HTML

@@ -36,7 +36,7 @@ MAX_CHARACTERS = 600  # of a text that is shown
 WIDTH, HEIGHT = 300, 150  # of the plot over the strata, in units of its SVG
 DECIMALS = 3
 NOISE_FLOOR_NOTE = (
-    "The clean model's batch 2 is the noise floor: the value of a perfect restoration."
+    "The clean model's batch 2 is the noise floor, a perfect restoration's mean value."
 )
 NOT_COMPETING = ("clean", BATCH2, "identity")
 

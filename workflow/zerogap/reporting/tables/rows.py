@@ -19,7 +19,7 @@ BOLD_NOTE = (
     "the tables of intervals and of all pairs. Identity and the noise floor do not compete."
 )
 NOISE_FLOOR_NOTE = (
-    "Noise floor: two batches of the clean model, the value that a perfect restoration would have."
+    "Noise floor: two batches of the clean model; a perfect restoration has this value on average."
 )
 
 
