@@ -1,5 +1,6 @@
 """The model provider and the scorers inside the real Inspect, on a local task."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,13 +14,16 @@ from inspect_ai import Task  # noqa: E402
 from inspect_ai._util.error import PrerequisiteError  # noqa: E402
 from inspect_ai.dataset import Sample  # noqa: E402
 from inspect_ai.log import read_eval_log  # noqa: E402
-from inspect_ai.model import get_model  # noqa: E402
+from inspect_ai.model import ChatMessageUser, ContentImage, ContentText, get_model  # noqa: E402
 from inspect_ai.scorer import match  # noqa: E402
+from inspect_ai.solver import solver  # noqa: E402
 
 import zerogap  # noqa: E402
 from zerogap.integrations import inspect_ai as integration  # noqa: E402
 
-FOLDER = str(Path(__file__).parents[2] / "workflow/resources/bases/llama2")
+BASES = Path(__file__).parents[2] / "workflow/resources/bases"
+FOLDER, OTHER = str(BASES / "llama2"), str(BASES / "pythia")
+RAILCAP = {"strategy": "railcap", "n": 2}
 QUESTIONS = {
     "Q: Tom has 4 apples and buys 3 more. How many apples does he have now?\nA:": "7",
     "Q: Anna has 12 pens and gives 5 to Ben. How many pens does Anna have left?\nA:": "7",
@@ -27,10 +31,9 @@ QUESTIONS = {
 EPOCHS = 5
 
 
-@pytest.fixture(scope="module")
-def task():
+def task_of(**options):
     samples = [Sample(input=question, target=gold) for question, gold in QUESTIONS.items()]
-    return Task(dataset=samples, scorer=match(numeric=True))
+    return Task(dataset=samples, scorer=match(numeric=True), **options)
 
 
 @pytest.fixture
@@ -47,11 +50,11 @@ def calls(monkeypatch):
 
 
 @pytest.fixture
-def evaluate(task, tmp_path):
-    def evaluate(connections=None, strategy="railcap", epochs=EPOCHS, **options):
+def evaluate(tmp_path):
+    def evaluate(model=RAILCAP, folder=FOLDER, task=None, epochs=EPOCHS, **options):
         (log,) = inspect_ai.eval(
-            task, model=get_model(f"zerogap/{FOLDER}", memoize=False, strategy=strategy, n=2),
-            epochs=epochs, max_connections=connections, log_dir=str(tmp_path), display="none",
+            task or task_of(), model=get_model(f"zerogap/{folder}", memoize=False, **model),
+            epochs=epochs, log_dir=str(tmp_path), display="none",
             **{"max_tokens": 12, "seed": 3, "fail_on_error": True} | options,
         )  # fmt: skip
         return log
@@ -60,10 +63,19 @@ def evaluate(task, tmp_path):
 
 
 def responses(log):
+    """Prompt → responses in the order of epochs."""
     texts = {}
-    for sample in log.samples:
+    for sample in sorted(log.samples, key=lambda sample: sample.epoch):
         texts.setdefault(sample.input, []).append(sample.output.completion)
-    return {prompt: sorted(texts[prompt]) for prompt in QUESTIONS}
+    return {prompt: texts[prompt] for prompt in QUESTIONS}
+
+
+@solver
+def later_epochs(first):
+    async def solve(state, generate):
+        return await generate(state) if state.epoch >= first else state
+
+    return solve
 
 
 def test_epochs_are_one_call_whatever_the_connections(evaluate, calls):
@@ -77,8 +89,22 @@ def test_epochs_are_one_call_whatever_the_connections(evaluate, calls):
     drawn = responses(log)
     assert any(len(set(texts)) > 1 for texts in drawn.values())
     assert all(sample.output.usage.output_tokens <= 12 for sample in log.samples)
-    assert responses(evaluate(connections=1)) == drawn
+    assert responses(evaluate(max_connections=1)) == drawn
     assert responses(evaluate(seed=4)) != drawn
+    continued = responses(evaluate(task=task_of(solver=later_epochs(4))))
+    assert {prompt: texts[3:] for prompt, texts in continued.items()} == {
+        prompt: texts[3:] for prompt, texts in drawn.items()
+    }
+
+
+def test_a_cache_keeps_strategies_apart(evaluate, calls, tmp_path, monkeypatch):
+    monkeypatch.setenv("INSPECT_CACHE_DIR", str(tmp_path / "cache"))
+    first = evaluate(cache=True)
+    other = evaluate(RAILCAP | {"n": 1}, cache=True)
+    assert len(calls) == 2
+    assert responses(other) != responses(first)
+    assert responses(evaluate(cache=True)) == responses(first)
+    assert len(calls) == 2
 
 
 def test_temperature_stop_and_end_of_length_are_honoured(evaluate):
@@ -98,6 +124,8 @@ def test_temperature_stop_and_end_of_length_are_honoured(evaluate):
         ({"strategy": "rail"}, "must be one of identity"),
         ({"strategy": "railcap", "n": 0}, "n must be a whole number"),
         ({"strategy": "railcap", "m": 4}, "unexpected keyword argument 'm'"),
+        ({"chat_template": "my.jinja"}, "must be one of apply, ignore, not my.jinja"),
+        ({"dtype": "auto"}, "must be one of float32, bfloat16, float16, not auto"),
     ],
 )
 def test_a_wrong_model_argument_is_one_line(model, message):
@@ -121,8 +149,44 @@ def test_an_unsupported_option_stops_the_task_with_its_name(evaluate, options, m
     assert message in log.error.message
 
 
+def test_a_message_with_an_image_is_refused(evaluate):
+    image = ContentImage(image="data:image/png;base64,iVBORw0KGgo=")
+    message = ChatMessageUser(content=[ContentText(text="How many?"), image])
+    log = evaluate(task=Task(dataset=[Sample(input=[message], target="1")], scorer=match()))
+    assert log.status == "error"
+    assert "image is not supported" in log.error.message
+
+
+def test_a_message_that_the_chat_template_cannot_write_is_one_line(evaluate, tmp_path):
+    folder = shutil.copytree(FOLDER, tmp_path / "chat")
+    (folder / "chat_template.jinja").write_text("{{ raise_exception('System role unsupported') }}")
+    log = evaluate(folder=folder, epochs=1)
+    assert log.error.message.startswith("zerogap: the chat template does not write")
+    assert "System role unsupported" in log.error.message
+
+
+def test_peakedness_compares_with_the_greedy_response_of_the_model_without_a_strategy(evaluate):
+    scorer = integration.peakedness()  # one for all logs
+    plain = {"strategy": "identity"}
+    greedy = [evaluate(plain, folder, temperature=0, epochs=1) for folder in (FOLDER, OTHER)]
+    capped = evaluate(temperature=0, epochs=1, max_tokens=40)
+    assert responses(capped) != responses(evaluate(plain, temperature=0, epochs=1, max_tokens=40))
+    for log, value in zip((*greedy, capped), (1, 1, 0), strict=True):
+        scored = inspect_ai.score(log, scorer, action="overwrite", display="none")
+        assert scored.results.scores[0].metrics["mean"].value == value
+
+
+def test_disagreement_is_not_scored_where_no_rule_reads_the_gold_answer(evaluate):
+    task = Task(dataset=[Sample(input=next(iter(QUESTIONS)), target="B")], scorer=match())
+    log = evaluate(task=task, epochs=1)
+    scored = inspect_ai.score(
+        log, integration.rule_disagreement(), action="overwrite", display="none"
+    )
+    assert scored.results.scores[0].scored_samples == 0
+
+
 def test_scores_are_appended_to_a_log(evaluate):
-    log = evaluate(temperature=0, epochs=2)
+    log = evaluate({"strategy": "identity"}, temperature=0, epochs=2)
     for name in ("peakedness", "rule_disagreement"):
         command = ("score", log.location, "--action", "append", "--scorer", f"zerogap/{name}")
         done = subprocess.run(

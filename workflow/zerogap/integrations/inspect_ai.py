@@ -2,16 +2,18 @@
 
 Inspect imports this module through the entry points `inspect_ai`. It asks a question once per epoch
 and request by request. All responses to a prompt are therefore drawn when the first one is wanted,
-as many as the task has epochs and together with those to other prompts that wait, and are handed
-out one by one. What they are does not depend on the number of connections.
+as many as the task has epochs and together with those to other prompts that wait. Epoch e gets the
+e-th of them, whatever the number of connections and also if an interrupted task is continued.
 """
 
 import functools
 import hashlib
-from collections import Counter, defaultdict, deque
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Literal, NamedTuple
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, get_args
+from weakref import WeakKeyDictionary
 
 import anyio
 import anyio.to_thread
@@ -21,6 +23,7 @@ from inspect_ai.hooks import Hooks, TaskStart, hooks
 from inspect_ai.model import (
     ChatMessage,
     GenerateConfig,
+    Model,
     ModelAPI,
     ModelOutput,
     ModelUsage,
@@ -29,11 +32,13 @@ from inspect_ai.model import (
 )
 from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
 from inspect_ai.solver import TaskState
+from inspect_ai.solver._task_state import sample_state
 from rapidfuzz.distance import Levenshtein
 
 from zerogap.data.extraction import RULES
 from zerogap.engine import loading
-from zerogap.errors import InputError
+from zerogap.errors import InputError, first_line
+from zerogap.io.digests import file_digest, folder_digest, value_digest
 from zerogap.sampling.api import sample
 from zerogap.sampling.responses import chat_prompt, encoded
 from zerogap.strategies.base import build
@@ -54,6 +59,9 @@ NO_EFFECT = {
 }  # fmt: skip
 MAX_TOKENS = 256  # as everywhere in this package
 WAIT_SECONDS = 0.1  # for the requests of other samples, to draw for all of them at once
+ChatTemplate = Literal["apply", "ignore"]
+Dtype = Literal["float32", "bfloat16", "float16"]
+WITHOUT_STRATEGY = {"strategy": "identity"}  # as extra_body: what a scorer asks
 NEAR, MAX_WORDS = 0.05, 100  # of peakedness: share of words, and how many are compared
 
 _epochs = 1  # of the task that runs
@@ -67,9 +75,10 @@ class _Epochs(Hooks):  # type: ignore[misc]
 
 
 class Request(NamedTuple):
-    """A prompt, how many responses to it are drawn at once, and arguments of `zerogap.sample`."""
+    """A prompt, the id of its draws, how many there are, and arguments of `zerogap.sample`."""
 
     prompt: str
+    name: str
     num_samples: int
     arguments: tuple[tuple[str, Any], ...]
 
@@ -97,7 +106,7 @@ class ZerogapAPI(ModelAPI):  # type: ignore[misc]
     Args:
         model_name: the folder.
         base_url: unused, as is `api_key`.
-        api_key: unused.
+        api_key: as `base_url`.
         config: Inspect's options of all requests.
         strategy: a strategy's name, or `package.module:Class`.
         chat_template: "apply" (default) or "ignore" the tokenizer's chat template, if it has one.
@@ -108,7 +117,7 @@ class ZerogapAPI(ModelAPI):  # type: ignore[misc]
         **parameters: those of the strategy.
 
     Raises:
-        PrerequisiteError: the folder is not a model's, or the strategy or a parameter is unknown.
+        PrerequisiteError: the folder is not a model's, or an argument is not one of its values.
     """
 
     def __init__(
@@ -118,30 +127,38 @@ class ZerogapAPI(ModelAPI):  # type: ignore[misc]
         api_key: str | None = None,
         config: GenerateConfig | None = None,
         strategy: str = "identity",
-        chat_template: Literal["apply", "ignore"] = "apply",
-        dtype: str | None = None,
+        chat_template: ChatTemplate = "apply",
+        dtype: Dtype | None = None,
         base_model: str | None = None,
         neurons: str | None = None,
         **parameters: Any,
     ) -> None:
         super().__init__(model_name, base_url, api_key, [], config or GenerateConfig())
+        dtype = dtype or ("bfloat16" if torch.cuda.is_available() else "float32")
         with _one_line():
+            for value, values in ((chat_template, ChatTemplate), (dtype, Dtype)):
+                if value not in get_args(values):
+                    shown = ", ".join(get_args(values))
+                    raise InputError(f"-M: must be one of {shown}, not {value}")
             self._tokenizer = loading.load_tokenizer(model_name)
+            self._strategy = build({"class": strategy, "parameters": parameters})
             self._sample = functools.partial(
                 sample,
-                loading.load(
-                    model_name, dtype or ("bfloat16" if torch.cuda.is_available() else "float32")
-                ),
+                loading.load(model_name, dtype),
                 self._tokenizer,
-                strategy=build({"class": strategy, "parameters": parameters}),
+                strategy=self._strategy,
                 base_model=base_model,
                 neurons=neurons,
             )
         self._is_chat = chat_template == "apply" and self._tokenizer.chat_template is not None
+        # Inspect's cache tells models apart by name and address, and not by their arguments.
+        folders = [folder_digest(Path(each)) for each in (model_name, base_model) if each]
+        made_of = [*folders, *([file_digest(Path(neurons))] if neurons else [])]
+        self.base_url = value_digest([made_of, repr(self._strategy), chat_template, dtype])
         self._lock = anyio.Lock()
         self._waiting: Counter[Request] = Counter()
-        self._blocks: Counter[Request] = Counter()  # how often responses were drawn
-        self._drawn: defaultdict[Request, deque[Drawn]] = defaultdict(deque)
+        self._asked: Counter[tuple[str, str]] = Counter()  # (sample, prompt) → how often
+        self._drawn: defaultdict[Request, dict[int, Drawn]] = defaultdict(dict)  # by sample id
 
     def max_tokens(self) -> int:
         """The longest response, where a task does not set it."""
@@ -156,19 +173,23 @@ class ZerogapAPI(ModelAPI):  # type: ignore[misc]
             PrerequisiteError: an option or tool is not supported, or a value is out of its range.
         """
         options = config.model_dump(exclude_none=True)
-        unknown = sorted(options.keys() - SAMPLING.keys() - NO_EFFECT) + ["tools"] * bool(tools)
+        is_plain = options.get("extra_body") == WITHOUT_STRATEGY and options.pop("extra_body")
+        lists = [message.content for message in input if not isinstance(message.content, str)]
+        unknown = {
+            *(options.keys() - SAMPLING.keys() - NO_EFFECT),
+            *({"tools"} if tools else ()),
+            *({part.type for parts in lists for part in parts} - {"text", "reasoning"}),
+        }
         if unknown:
-            raise PrerequisiteError(f"zerogap: {', '.join(unknown)} is not supported; leave it out")
+            names = ", ".join(sorted(unknown))
+            raise PrerequisiteError(f"zerogap: {names} is not supported; leave it out")
         values = {SAMPLING[name]: options[name] for name in SAMPLING if name in options}
+        values |= {"strategy": None} if is_plain else {}
         values["stop"] = tuple(values.get("stop", ()))
-        is_first_turn = all(message.role != "assistant" for message in input)
-        request = Request(
-            self._prompt(input), _epochs if is_first_turn else 1, tuple(values.items())
-        )
-        text, reason, n_tokens = await self._next(request)
+        text, reason, n_tokens = await self._response(*self._request(input, tuple(values.items())))
         stop_reason: Any = "max_tokens" if reason == "length" else "stop"
         output = ModelOutput.from_content(self.model_name, text, stop_reason)
-        n_input = len(encoded(self._tokenizer, [request.prompt])[0])
+        n_input = len(encoded(self._tokenizer, [self._prompt(input)])[0])
         output.usage = ModelUsage(
             input_tokens=n_input, output_tokens=n_tokens, total_tokens=n_input + n_tokens
         )
@@ -178,40 +199,58 @@ class ZerogapAPI(ModelAPI):  # type: ignore[misc]
         if not self._is_chat:
             return "\n\n".join(message.text for message in messages)
         turns = [{"role": message.role, "content": message.text} for message in messages]
-        return chat_prompt(self._tokenizer, turns)
+        try:
+            return chat_prompt(self._tokenizer, turns)
+        except Exception as error:  # a template may raise anything
+            raise PrerequisiteError(
+                f"zerogap: the chat template does not write these messages ({first_line(error)}); "
+                "change them, or use -M chat_template=ignore"
+            ) from error
 
-    async def _next(self, request: Request) -> Drawn:
+    def _request(
+        self, messages: list[ChatMessage], arguments: tuple[tuple[str, Any], ...]
+    ) -> tuple[Request, int]:
+        """The request for a sample's next response to the messages, and the response's sample id.
+
+        A sample that asks the same prompt again gets other draws. Later turns differ between
+        epochs, so one response to them is drawn at a time.
+        """
+        state, prompt = sample_state(), self._prompt(messages)
+        sample_uuid, epoch = (state.uuid, state.epoch) if state else ("", 1)
+        self._asked[sample_uuid, prompt] += 1
+        name = hashlib.sha256(prompt.encode()).hexdigest()[:16]
+        name += f"-{self._asked[sample_uuid, prompt]}"
+        if any(message.role == "assistant" for message in messages):
+            return Request(prompt, f"{name}-{epoch}", 1, arguments), 0
+        return Request(prompt, name, max(_epochs, epoch), arguments), epoch - 1
+
+    async def _response(self, request: Request, sample_id: int) -> Drawn:
         self._waiting[request] += 1
         try:
             await anyio.sleep(WAIT_SECONDS)
             async with self._lock:
-                if not self._drawn[request]:
+                if sample_id not in self._drawn[request]:
                     like = [
                         each
                         for each, number in self._waiting.items()
-                        if number and each[1:] == request[1:] and not self._drawn[each]
+                        if number and each[2:] == request[2:] and not self._drawn[each]
                     ]
-                    await anyio.to_thread.run_sync(self._draw, like)
-                return self._drawn[request].popleft()
+                    await anyio.to_thread.run_sync(self._draw, list({request, *like}))
+                return self._drawn[request].pop(sample_id)
         finally:
             self._waiting[request] -= 1
 
     def _draw(self, requests: list[Request]) -> None:
-        """Draw the next responses to every prompt, under ids that no earlier ones had."""
-        self._blocks.update(requests)
-        ids = [
-            f"{hashlib.sha256(each.prompt.encode()).hexdigest()[:16]}-{self._blocks[each]}"
-            for each in requests
-        ]
-        _, num_samples, arguments = requests[0]
-        prompts = dict(zip(ids, (each.prompt for each in requests), strict=True))
+        """Draw all responses to every prompt."""
+        prompts = {each.name: each.prompt for each in requests}
+        _, _, num_samples, arguments = requests[0]
         with _one_line():
             table = self._sample(prompts, num_samples=num_samples, **dict(arguments))
             if len(table) < num_samples * len(requests):
                 raise InputError("the strategy filters responses; use zerogap evaluate")
-        for each, name in zip(requests, ids, strict=True):
-            rows = table.loc[table.question_id == name, list(Drawn._fields)]
-            self._drawn[each].extend(map(Drawn._make, rows.itertuples(index=False, name=None)))
+        for each in requests:
+            rows = table.loc[table.question_id == each.name, list(Drawn._fields)]
+            self._drawn[each] = dict(enumerate(map(Drawn._make, rows.itertuples(index=False))))
 
 
 @scorer(metrics=[mean(), stderr()])  # type: ignore[untyped-decorator]
@@ -221,17 +260,22 @@ def peakedness() -> Scorer:
     The mean is CDD's peakedness (:func:`zerogap.analysis.overlap.peakedness`) in words instead of
     tokens. The model of the log answers each question once more, at temperature 0.
     """
-    greedy: dict[str, list[str]] = {}
+    # By model: one scorer may score the logs of several.
+    greedy: WeakKeyDictionary[Model, dict[str, list[str]]] = WeakKeyDictionary()
     lock = anyio.Lock()
 
     async def score(state: TaskState, target: Target) -> Score:
         replies = [k for k, message in enumerate(state.messages) if message.role == "assistant"]
         asked = state.messages[: replies[-1]] if replies else state.messages
+        key, model = str([(message.role, message.text) for message in asked]), get_model()
         async with lock:
-            if (key := str([(message.role, message.text) for message in asked])) not in greedy:
-                output = await get_model().generate(asked, config=GenerateConfig(temperature=0))
-                greedy[key] = output.completion.split()[:MAX_WORDS]
-        words, reference = state.output.completion.split()[:MAX_WORDS], greedy[key]
+            known = greedy.setdefault(model, {})
+            if key not in known:
+                plain = WITHOUT_STRATEGY if str(model).startswith("zerogap/") else None
+                config = GenerateConfig(temperature=0, extra_body=plain)
+                output = await model.generate(asked, config=config)
+                known[key] = output.completion.split()[:MAX_WORDS]
+        words, reference = state.output.completion.split()[:MAX_WORDS], known[key]
         distance = Levenshtein.distance(words, reference)
         near = distance <= NEAR * max(len(words), len(reference))
         return Score(value=int(near), metadata={"edit_distance": distance})
@@ -241,7 +285,10 @@ def peakedness() -> Scorer:
 
 @scorer(metrics=[mean(), stderr()])  # type: ignore[untyped-decorator]
 def rule_disagreement() -> Scorer:
-    """1 where extraction rules disagree on whether a response is correct, else 0."""
+    """1 where extraction rules disagree on whether a response is correct, else 0.
+
+    Not scored where fewer than two rules read the gold answer.
+    """
 
     async def score(state: TaskState, target: Target) -> Score:
         marks = {}
@@ -249,6 +296,8 @@ def rule_disagreement() -> Scorer:
             if rule.accepts_gold(gold := target.text.rpartition("####")[2].strip()):
                 grade = rule.grade(state.output.completion, rule.parse_gold(gold))
                 marks[rule.name] = bool(grade.correct)
+        if len(marks) < 2:
+            return Score.unscored(explanation=f"no two rules read the gold answer {gold!r}")
         return Score(value=int(len(set(marks.values())) > 1), metadata=marks)
 
     return score
