@@ -11,6 +11,7 @@ import torch
 
 from helpers.job_inputs import BENCHMARK, SAMPLING, stored_parts
 from helpers.paths import ROOT
+from helpers.response_files import json_lines
 from helpers.tiny_models import model, tokenizer
 from zerogap import precision
 from zerogap.cli import main
@@ -254,6 +255,19 @@ def test_responses_under_another_strategy_of_the_same_name_are_not_taken(
     assert run("sample", folder, "--strategies", "mine_1:Mine,railcap") == 0
 
 
+def test_files_of_other_questions_under_the_same_ids_are_not_compared(tmp_path, capsys):
+    sums = [f"What is {k} + 1?" for k in range(4)]
+    for name, asked in {"one": sums, "other": sums[::-1]}.items():
+        rows = [{"question": text, "gold": "5"} for text in asked]
+        file = json_lines(tmp_path / f"{name}.jsonl", rows)
+        assert run("sample", tmp_path / name, benchmark=file) == 0
+    files = [str(tmp_path / name / "identity.parquet") for name in ("one", "other")]
+    capsys.readouterr()
+    assert main(["compare", files[0], files[0]]) == 0
+    assert main(["compare", *files]) == 2
+    assert "asks other questions than" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("done", [3, 6], ids=["in the likelihoods", "in the samples"])
 def test_an_interrupted_command_resumes(done, tmp_path, monkeypatch, capsys):
     """Of four likelihoods, one part of greedy trajectories, and two of samples."""
@@ -287,7 +301,7 @@ def test_a_model_is_loaded_and_tried_once_and_freed_before_the_next(tmp_path, mo
     monkeypatch.setattr(loading, "load", load_alone)
     monkeypatch.setattr(loading, "decoder", lambda model: decoders.append(1) or decoder(model))
     monkeypatch.setattr(
-        model_folders, "folder_digest", lambda folder: digests.append(folder) or digest(folder)
+        model_folders, "folder_digest", lambda folder, **_: digests.append(folder) or digest(folder)
     )
     options = ["--num-questions", 20, "--reference", GEMMA, "--clean", PYTHIA]
     assert run("evaluate", tmp_path, *options, "--strategies", "railcap") == 0

@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import warnings
 import zipfile
 from functools import partial
 from pathlib import Path
@@ -269,6 +270,15 @@ def test_the_cluster_of_inspect_samples_is_in_their_metadata():
     samples = [sample | {"metadata": {"cluster": "t1"}} for sample in inspect_samples()]
     Path("log").write_text(json.dumps({"eval": {}, "samples": samples}))
     assert load("log").counts["cluster"].tolist() == ["t1", "t1"]
+
+
+def test_of_an_inspect_sample_that_was_run_again_the_last_record_counts():
+    first, *others = inspect_samples()
+    with zipfile.ZipFile("log.eval", "w") as archive, warnings.catch_warnings(action="ignore"):
+        for sample in (first | {"scores": {}}, first, *others):
+            name = f"samples/{sample['id']}_epoch_{sample['epoch']}.json"
+            archive.writestr(name, json.dumps(sample))
+    assert load("log.eval").counts.n_correct.tolist() == [2, 1]
 
 
 def test_inspect_samples_without_targets_are_counted():

@@ -217,6 +217,7 @@ class ModelRun:
                     model=model.name,
                     model_digest=model.digest,
                     benchmark=self.asked.name,
+                    question_digest=self.asked.digest,
                     extraction=self.inputs.rule.name,
                     **engine_identity(model.weights),
                     **metadata,

@@ -17,6 +17,7 @@ from zerogap.data.extraction import ExtractionRule, extraction_rule
 from zerogap.data.prompts import Exemplar, PromptTemplate, exemplars
 from zerogap.data.questions import Question, split_test_questions
 from zerogap.errors import InputError, first_line
+from zerogap.io.digests import value_digest
 from zerogap.io.hub import connection_error
 from zerogap.io.text_files import printable
 from zerogap.plugins import installed
@@ -50,6 +51,12 @@ class QuestionSet:
     stop: list[str]
     repository: str | None = None
     generator: Mapping[str, Any] | None = None
+
+    @property
+    def digest(self) -> str:
+        """A digest of ids, questions and gold answers, in whatever order."""
+        asked = self.questions[["question_id", "question", "gold"]].sort_values("question_id")
+        return value_digest(asked.to_numpy().tolist())
 
 
 def load(

@@ -83,12 +83,12 @@ def zipped_samples(path: Path) -> Iterator[bytes]:
     data = path.read_bytes()
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            samples = [
-                member
+            samples = {  # of members with one name, the last counts: the sample was run again
+                member.filename: member
                 for member in archive.infolist()
                 if member.filename.startswith("samples/") and not member.is_dir()
-            ]
-            for sample in samples:
+            }
+            for sample in samples.values():
                 yield _member(archive, sample, data)
     except (zipfile.BadZipFile, pa.ArrowException, OSError, RuntimeError, struct.error) as error:
         raise InputError(f"{path}: is a damaged zip file ({first_line(error)})") from error

@@ -197,6 +197,12 @@ def _check_questions(clean: Loaded, file: Loaded) -> None:
             f"{file.path}: {_some(unknown)} not in {clean.path}; remove them, or add responses "
             "to them there"
         )
+    digests = {each.made_by.get("question_digest") for each in (clean, file)} - {None}
+    if len(digests) > 1:
+        raise InputError(
+            f"{file.path}: asks other questions than {clean.path} under the same ids; evaluate "
+            "both models with one file of questions"
+        )
 
 
 def _shared_column(files: Collection[Loaded], column: str, fix: str) -> "pd.Series[Any] | None":
