@@ -183,6 +183,14 @@ def test_a_strategy_gets_one_trajectory_per_request_as_the_engine_decodes_it(lla
         torch.testing.assert_close(entropies, torch.tensor(response.entropy), atol=1e-3, rtol=1e-3)
 
 
+@pytest.mark.parametrize("name", ["max_tokens", "max_completion_tokens"])
+def test_a_length_under_another_name_is_that_of_the_trajectory_too(name, plain, tasks):
+    gen_kwargs = GREEDY | {"max_gen_toks": None, name: 5}
+    short = responses(tasks, "zerogap", gen_kwargs=gen_kwargs, strategy="ted", tau=0)
+    assert short == [[DROPPED] * 3] * len(QUESTIONS)  # they are the trajectory
+    assert plain != short
+
+
 def test_tasks_with_the_same_prompts_have_trajectories_of_their_own(tasks):
     context = context_of(tasks, "toy", "toy_short")
     trajectories = sorted(map(tuple, context.trajectories))

@@ -20,6 +20,7 @@ from lm_eval.api.instance import Instance
 from lm_eval.api.model import CacheHook
 from lm_eval.api.registry import register_model
 from lm_eval.models.huggingface import HFLM
+from lm_eval.models.utils import normalize_gen_kwargs
 from torch import Tensor
 from transformers import GenerationConfig, LogitsProcessorList, PreTrainedTokenizerBase
 
@@ -32,9 +33,6 @@ from zerogap.strategies.filtering import DROPPED, ResponseFilter
 from zerogap.strategies.identity import Identity
 from zerogap.strategies.logits_processor import EditLogits
 from zerogap.strategies.registry import BUILT_IN
-
-# What a greedy trajectory keeps of a request's generation arguments: where it ends.
-LENGTH_ARGUMENTS = ("until", "max_gen_toks", "max_new_tokens", "max_tokens")
 
 # What decides a trajectory: the prompt's tokens, the stop strings and the number of new tokens.
 PromptKey = tuple[tuple[int, ...], tuple[str, ...], int]
@@ -142,7 +140,7 @@ class StrategyLM(HFLM):  # type: ignore[misc]
     ) -> tuple[dict[PromptKey, Trajectory], dict[int, str]]:
         """Return every prompt's trajectory, and its text by the identity of the request."""
         unique = {id(request): request for request in requests}
-        greedy = [_greedy_request(request) for request in unique.values()]
+        greedy = [_greedy_request(request, self.max_gen_toks) for request in unique.values()]
         trajectories: dict[PromptKey, Trajectory] = {}
         # A trajectory is not the answer to a request: lm_eval's response cache must not keep it.
         cache_hook, self.cache_hook = self.cache_hook, CacheHook(None)
@@ -255,9 +253,10 @@ def _build(name: str, arguments: dict[str, Any]) -> Strategy:
     return build({"class": name, "parameters": parameters})
 
 
-def _greedy_request(request: Instance) -> Instance:
+def _greedy_request(request: Instance, default_max_gen_toks: int) -> Instance:
     context, arguments = request.args
     if "max_length" in arguments:
         raise InputError("gen_kwargs: max_length counts the prompt too; give max_gen_toks")
-    ending = {name: arguments[name] for name in LENGTH_ARGUMENTS if name in arguments}
-    return Instance("generate_until", {}, (context, ending | {"do_sample": False}), 0)
+    values = normalize_gen_kwargs(arguments, default_max_gen_toks)
+    greedy = {name: values[name] for name in ("until", "max_gen_toks")} | {"do_sample": False}
+    return Instance("generate_until", {}, (context, greedy), 0)
