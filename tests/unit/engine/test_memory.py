@@ -162,6 +162,15 @@ def test_only_a_cpu_that_is_slow_in_a_precision_uses_float32_instead(cpu_is_slow
     assert precision.usable_dtype(dtype, GPU) == dtype
 
 
+def test_a_model_that_does_not_fit_into_memory_is_one_clear_error(tmp_path, monkeypatch) -> None:
+    def exhausted(*_, **__):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
+
+    monkeypatch.setattr(loading, "read_model", exhausted)
+    with pytest.raises(InputError, match=r"does not fit into the memory of .* 2 GiB\); use"):
+        loading.load(tmp_path, "float32")
+
+
 def test_a_model_is_loaded_in_float32_with_the_reason_where_bfloat16_is_slow(
     cpu_is_slow, tmp_path, capsys
 ) -> None:

@@ -161,6 +161,15 @@ def test_a_folder_digest_changes_with_names_and_contents(folder, change, cached)
     assert folder_digest(folder, cache) != before
 
 
+def test_only_files_of_the_patterns_count(folder) -> None:
+    before = folder_digest(folder, patterns=["*.json", "*.safetensors"])
+    (folder / ".cache").mkdir()
+    (folder / ".cache" / "model.metadata").touch()
+    (folder / "README.md").touch()
+    assert folder_digest(folder, patterns=["*.json", "*.safetensors"]) == before
+    assert folder_digest(folder) != before
+
+
 @pytest.mark.parametrize("damage", ["", "[]", "{", "5"])
 def test_kept_digests_save_reading_and_may_be_damaged(folder, monkeypatch, damage) -> None:
     cache = folder.with_name("digests.json")

@@ -90,18 +90,25 @@ def test_a_file_has_a_row_for_a_question_whose_responses_are_all_dropped(tmp_pat
     assert dict(zip(counts.question_id, counts.n_samples, strict=True)) == dict.fromkeys(PROMPTS, 0)
 
 
-def test_a_start_token_of_a_chat_template_is_not_doubled():
+@pytest.mark.parametrize("ending", [(), ("</s>",)])
+@pytest.mark.parametrize("start", [("<filler_0>",), ("<filler_1>", "<filler_2>")])
+def test_the_beginning_of_a_chat_template_is_not_doubled(start, ending):
     words = tokenizer()
-    words.bos_token = "<filler_0>"
-    words.chat_template = "{{ bos_token }}{{ messages[0].content }} {{ strftime_now('%Y') }}"
+    start_ids, end_ids = (words.convert_tokens_to_ids(list(tokens)) for tokens in (start, ending))
+    words.chat_template = (
+        f"{''.join(start)}{{{{ messages[0].content }}}} {{{{ strftime_now('%Y') }}}}"
+    )
     text = chat_prompt(words, [{"role": "user", "content": "Q"}])
-    assert text == "<filler_0>Q 2026"  # on every day
+    assert text == f"{''.join(start)}Q 2026"  # on every day
 
-    def with_start(texts):
-        return {"input_ids": [[words.bos_token_id, *words(text)["input_ids"]] for text in texts]}
+    def with_both(text):
+        return [*start_ids, *words(text)["input_ids"], *end_ids]
 
-    starts = Mock(side_effect=with_start, bos_token_id=words.bos_token_id)
-    assert encoded(starts, [text, "Q"]) == with_start(["Q 2026", "Q"])["input_ids"]
+    def tokenize(texts):
+        several = isinstance(texts, list)
+        return {"input_ids": [*map(with_both, texts)] if several else with_both(texts)}
+
+    assert encoded(tokenize, [text, "Q"]) == [with_both("Q 2026"), with_both("Q")]
 
 
 def test_the_model_can_be_used_as_before():

@@ -24,7 +24,7 @@ from zerogap.engine import memory
 from zerogap.engine.hf_decoder import HFDecoder
 from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
 from zerogap.engine.trial import Trial
-from zerogap.errors import InputError
+from zerogap.errors import InputError, first_line
 from zerogap.families.folders import read_tokenizer, tensor_names
 from zerogap.families.structure import config_of, problem_of
 
@@ -36,7 +36,7 @@ def load(folder: str | Path, dtype: str) -> PreTrainedModel:
     CPU the process keeps freed memory after that.
 
     Raises:
-        InputError: see :func:`read_model`.
+        InputError: see :func:`read_model`; or the model does not fit into memory.
     """
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     wanted: torch.dtype = getattr(torch, dtype)
@@ -45,7 +45,15 @@ def load(folder: str | Path, dtype: str) -> PreTrainedModel:
     used = precision.usable_dtype(wanted, device)
     if device.type == "cpu" and wanted != torch.float32:
         _warn_of_cpu(dtype, used)
-    return read_model(folder, used).to(device).eval()
+    try:
+        return read_model(folder, used).to(device).eval()
+    except Exception as error:
+        if not memory.is_exhausted(error):
+            raise
+        raise InputError(
+            f"{folder}: does not fit into the memory of {device} in {used} ({first_line(error)}); "
+            "use a larger device"
+        ) from error
 
 
 @functools.cache

@@ -4,7 +4,7 @@ import contextlib
 import functools
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -28,15 +28,18 @@ def file_digest(path: Path) -> str:
     return _file_digest(path.resolve(), *_state(path))
 
 
-def folder_digest(folder: Path, cache: Path | None = None) -> str:
-    """A digest of the names and contents of all files in a folder.
+def folder_digest(folder: Path, cache: Path | None = None, patterns: Sequence[str] = ("*",)) -> str:
+    """A digest of the names and contents of the files in a folder.
 
     Args:
         folder: the folder.
+        patterns: of the names of the files that count.
         cache: a JSON file that keeps digests between processes: only files whose size or times have
             changed are read again.
     """
-    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    paths = sorted(
+        path for path in folder.rglob("*") if path.is_file() and any(map(path.match, patterns))
+    )
     known = read_cache(cache) if cache else {}
     keys = [json.dumps([str(path.resolve()), *_state(path)]) for path in paths]
     missing = {key: path for key, path in zip(keys, paths, strict=True) if key not in known}

@@ -166,10 +166,12 @@ def chat_prompt(tokenizer: PreTrainedTokenizerBase, messages: list[dict[str, str
 
 
 def encoded(tokenizer: PreTrainedTokenizerBase, texts: list[str]) -> list[list[int]]:
-    """The tokens of prompts; one start token where a chat template wrote another."""
-    start = tokenizer.bos_token_id
+    """The tokens of prompts; no second beginning where a chat template wrote the tokenizer's."""
     ids: list[list[int]] = tokenizer(texts)["input_ids"]
-    return [each[1:] if start is not None and each[:2] == [start] * 2 else each for each in ids]
+    start: list[int] = tokenizer("")["input_ids"]
+    while any(each[: len(start)] != start for each in ids):  # it may have an ending too
+        start = start[:-1]
+    return [each[len(start) :] if each[: 2 * len(start)] == start * 2 else each for each in ids]
 
 
 def check_lengths(prompts: list[Prompt], context_length: int, max_new_tokens: int) -> None:
