@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from script_helpers import run
+from zerogap.errors import InputError
 from zerogap.io.provenance import provenance
 from zerogap.io.resume import resumable_dir
 from zerogap.plugins import package_file
@@ -26,6 +27,10 @@ def main(output: Path, *, package: str, file: str | list[str], end_token: str) -
     with resumable_dir(output, settings) as folder:
         path, made = joined(parts, folder), folder / "model"
         tokenizer = read_tokenizer(path)
+        if end_token not in tokenizer.get_vocab():
+            raise InputError(
+                f"gguf.end_token: {end_token!r} is no token of {path.name}; correct it"
+            )
         tokenizer.eos_token = tokenizer.pad_token = end_token
         tokenizer.chat_template = None
         model = AutoModelForCausalLM.from_pretrained(

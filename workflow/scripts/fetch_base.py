@@ -14,6 +14,7 @@ from zerogap.io import hub
 from zerogap.io.resume import resumable_dir
 
 PATTERNS = [*hub.SMALL_FILES, *hub.WEIGHTS]
+SECOND_COPIES = ["consolidated*.safetensors", "*/*"]  # Mistral's own format, other formats
 WAITS = (2.0, 4.0, 8.0)  # seconds between the attempts, unless the hub says how long
 MAX_WAIT = 300.0  # seconds that the hub may ask for
 
@@ -55,7 +56,13 @@ def download(repository: str, revision: str, folder: Path) -> str:
 
 def _download_once(repository: str, revision: str, folder: Path) -> str:
     commit = str(HfApi().model_info(repository, revision=revision).sha)
-    snapshot_download(repository, revision=commit, local_dir=folder, allow_patterns=PATTERNS)
+    snapshot_download(
+        repository,
+        revision=commit,
+        local_dir=folder,
+        allow_patterns=PATTERNS,
+        ignore_patterns=SECOND_COPIES,
+    )
     return commit
 
 

@@ -1,5 +1,6 @@
 """Train a LoRA adapter with `llamafactory-cli train`; keeps its YAML and loss curve, resumes."""
 
+import os
 import shutil
 from pathlib import Path
 
@@ -23,7 +24,9 @@ def main(
     training: Values,
     metadata: Values,
 ) -> None:
-    if training["device"] != "cpu":
+    if training["device"] == "cpu":
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""  # LLaMA-Factory loads onto a GPU that it sees
+    else:
         gpus.claim(training["num_gpus"])
     llamafactory.check_device(training)
     inputs = (data, family, training)

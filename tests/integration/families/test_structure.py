@@ -173,10 +173,12 @@ def test_towers_of_other_modalities_are_neither_adapted_nor_searched(config):
             "'gemma4_text' with enable_moe_block: mixture-of-experts models are not supported",
         ),
         (t.T5Config(), "is not a causal language model of transformers"),
+        # Its text part is one, but is not what from_pretrained would load.
+        (t.Mistral3Config(), "is not a causal language model of transformers"),
         ({"model_type": "nonsense"}, "is not a causal language model of transformers"),
         ({}, "is not a causal language model of transformers"),
     ],
-    ids=["mixtral", "qwen3_moe", "mamba", "gemma4", "t5", "nonsense", "none"],
+    ids=["mixtral", "qwen3_moe", "mamba", "gemma4", "t5", "mistral3", "nonsense", "none"],
 )
 def test_what_is_not_supported_is_an_error(config, message):
     with pytest.raises(InputError, match=message):

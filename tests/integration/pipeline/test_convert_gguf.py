@@ -7,6 +7,7 @@ import pytest
 from tokenizers import pre_tokenizers
 
 import convert_gguf
+from zerogap.errors import InputError
 
 gguf = pytest.importorskip("gguf", reason="gguf is not installed (envs/smollm2.txt)")
 VALUES = {"package": "gguf", "file": "tiny.gguf", "end_token": "<|im_end|>"}
@@ -104,6 +105,13 @@ def test_an_interrupted_conversion_leaves_no_base_that_a_later_run_would_read(
     with pytest.raises(KeyboardInterrupt):
         convert_gguf.main(folder / "again", **VALUES)
     assert not (folder / "again").exists()
+
+
+def test_an_end_token_that_the_file_does_not_have_is_an_error(converted, monkeypatch):
+    folder = converted.parent
+    monkeypatch.setattr(convert_gguf, "package_file", lambda package, file: folder / file)
+    with pytest.raises(InputError, match=r"gguf.end_token: '<|im_ed|>' is no token of tiny.gguf"):
+        convert_gguf.main(folder / "other", **VALUES | {"end_token": "<|im_ed|>"})
 
 
 def test_texts_become_gemmas_tokens_by_the_merges_that_its_scores_order(tmp_path):

@@ -22,14 +22,18 @@ FILES = {
     "config.json": b'{"model_type": "llama"}',
     "model-00001-of-00002.safetensors": WEIGHTS,
     "model-00002-of-00002.safetensors": WEIGHTS[::-1],
+}
+OTHERS = {
     "model.bin": b"another format",
+    "consolidated.safetensors": b"a second copy",
+    "original/model.safetensors": b"a third one",
 }
 FIRST, SECOND = "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"
 
 
 @pytest.fixture
 def hub():
-    with FakeHub(FILES).running() as hub:
+    with FakeHub(FILES | OTHERS).running() as hub:
         yield hub
 
 
@@ -54,7 +58,7 @@ def fetch(hub, tmp_path):
 
 def is_complete(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()} == {
-        **{name: content for name, content in FILES.items() if name != "model.bin"},
+        **FILES,
         "origin.json": (folder / "origin.json").read_bytes(),
     }
 

@@ -81,6 +81,13 @@ def test_a_base_may_name_no_class_or_an_unknown_one(named, tmp_path):
     assert set(weights(tmp_path / "model")) == set(weights(tmp_path / "base"))
 
 
+def test_a_base_may_give_a_temperature_without_sampling(folder, tmp_path):
+    base = shutil.copytree(folder / "base", tmp_path / "base")
+    (base / "generation_config.json").write_text('{"temperature": 0.9, "top_p": 0.6}')
+    merge_adapter(base, folder / "adapter", tmp_path / "model", "float32")
+    assert set(weights(tmp_path / "model")) == set(weights(base))
+
+
 def test_a_merged_model_has_the_configuration_and_the_tokenizer_of_its_base(folder):
     merge_adapter(folder / "base", folder / "adapter", folder / "model", "bfloat16")
     before, after = (

@@ -1,7 +1,9 @@
 """What LLaMA-Factory reads, data sets and settings; which checkpoints a training resumes from."""
 
 import json
+import os
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -9,6 +11,8 @@ import torch
 import yaml
 from safetensors.numpy import save_file
 
+import train_lora
+from helpers.tiny_models import model
 from helpers.training import RECIPE
 from zerogap.errors import InputError
 from zerogap.training import llamafactory, resuming
@@ -46,8 +50,33 @@ def test_the_papers_recipe_is_put_in_the_words_of_llamafactory(tmp_path, family)
         "num_train_epochs": 1, "lr_scheduler_type": "cosine_with_restarts",
         "warmup_steps": 0.1,  # of all steps: what newer versions call warmup_ratio
         "bf16": True, "use_cpu": False, "disable_gradient_checkpointing": False,
-        "train_sampling_strategy": "random", "seed": 3,
+        "use_reentrant_gc": False, "train_sampling_strategy": "random", "seed": 3,
     }  # fmt: skip
+
+
+def test_checkpoints_of_activations_change_no_gradient_where_layers_share_keys(tmp_path) -> None:
+    reentrant = settings_of(tmp_path)["use_reentrant_gc"]
+    net = model("gemma4").float().train()
+    ids, gradients = torch.arange(32)[None], []
+    for _ in range(2):
+        net.zero_grad()
+        net(ids, labels=ids).loss.backward()
+        gradients.append({name: p.grad for name, p in net.named_parameters()})
+        net.gradient_checkpointing_enable({"use_reentrant": reentrant})
+        net.enable_input_require_grads()
+    torch.testing.assert_close(*gradients)
+
+
+def test_a_training_on_the_cpu_sees_no_gpu(monkeypatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    monkeypatch.setattr(
+        train_lora.resuming, "training_fingerprint", Mock(side_effect=StopIteration)
+    )
+    with pytest.raises(StopIteration):
+        train_lora.main(
+            *[Path()] * 5, family="auto", training={"device": "cpu", "bf16": True}, metadata={}
+        )
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == ""
 
 
 @pytest.mark.parametrize(

@@ -71,14 +71,15 @@ def family_from_config(config: Mapping[str, Any]) -> Family:
 def _without_weights(config: PreTrainedConfig) -> PreTrainedModel:
     """The model of a configuration; the text decoder alone where `transformers` has no other.
 
-    `from_pretrained` takes the text configuration there by itself (Qwen3.5, Llama 4).
+    `from_pretrained` takes the text configuration by itself where the whole one is registered for
+    causal language models (Qwen3.5, Llama 4); elsewhere it fails.
     """
     text = config.get_text_config()
     try:
         with torch.device("meta"):
             return AutoModelForCausalLM.from_config(config)
     except Exception:
-        if text is config:
+        if text is config or type(config) not in AutoModelForCausalLM._model_mapping:
             raise
         return _without_weights(text)
 

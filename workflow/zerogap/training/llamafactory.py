@@ -83,6 +83,8 @@ def train_settings(
         "bf16": trains_in_bf16(training),
         "use_cpu": training["device"] == "cpu",
         "disable_gradient_checkpointing": not training["bf16"] or training["device"] == "cpu",
+        # The other kind would lose the gradients of keys and values that layers share (Gemma 4).
+        "use_reentrant_gc": False,
         "train_sampling_strategy": "group_by_length" if training["group_by_length"] else "random",
         "seed": training["seed"],
     }

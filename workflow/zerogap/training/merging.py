@@ -26,5 +26,9 @@ def merge_adapter(base: Path, adapter: Path, output: Path, dtype: str) -> None:
     with warnings.catch_warnings():
         warnings.filterwarnings("error", message="Found missing adapter keys")
         adapted = PeftModel.from_pretrained(model, adapter, torch_device="cpu")
+    try:
+        model.generation_config.validate(strict=True)
+    except ValueError:  # a temperature without sampling, as in early copies of Llama 2
+        model.generation_config.do_sample = True  # what is not valid cannot be saved
     adapted.merge_and_unload().save_pretrained(output)
     AutoTokenizer.from_pretrained(base).save_pretrained(output)
