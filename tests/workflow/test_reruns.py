@@ -192,7 +192,7 @@ def test_a_comment_anywhere_reruns_no_job_that_takes_long(run):
 
 
 def test_how_a_job_is_run_reruns_nothing_but_the_record_of_the_configuration(run):
-    overlay = "sampling: { batch_size: 7 }\nmax_runtime: 100000"
+    overlay = "sampling: { batch_size: 7 }\ntraining: { save_steps: epoch }\nmax_runtime: 100000"
     assert planned(run, "all", overlay=overlay).keys() <= {"write_provenance", "all"}
 
 

@@ -22,6 +22,8 @@ try:
     )
 except InputError as error:
     sys.exit(f"error: {error}")
+# For the report: Snakemake takes the values of --config for texts.
+config.update(CONFIG.model_dump(mode="json"))
 for warning in zerogap.config.config_warnings(CONFIG):
     logger.warning(warning)
 
@@ -64,7 +66,7 @@ if FORKS:
     ENVIRONMENT[forks.ADDRESS] = f".snakemake/forks-{os.getpid()}"
 # In a plain installation `python` is Snakemake's, whether or not its environment is activated.
 BINARIES = shlex.quote(os.path.dirname(sys.executable))
-shell.prefix(
+prefix = (
     "set -euo pipefail; "  # Snakemake's own prefix, which this one replaces
     + "".join(
         f"export {name}={shlex.quote(str(value))}; "
@@ -72,6 +74,7 @@ shell.prefix(
     )
     + ("" if CONDA else f'export PATH={BINARIES}:"$PATH"; ')
 )
+shell.prefix(prefix.replace("{", "{{").replace("}", "}}"))  # it is formatted
 
 
 def one_of(names):
@@ -134,9 +137,11 @@ def values(rule):
     )
 
 
-def batch_size(wildcards, threads):
-    """Prompts per step. Not recorded, as it has `threads`: another one reruns nothing."""
-    return CONFIG.sampling.batch_size
+def unrecorded(rule):
+    """A job's other values. As the function has `threads`, Snakemake does not record them."""
+    return lambda wildcards, threads: parameters.unrecorded(
+        CONFIG, rule, dict(wildcards.items())
+    )
 
 
 def fixed(value):

@@ -16,10 +16,12 @@ rule fetch_questions:
         "../../envs/zerogap.yaml"
     params:
         parameters=values("fetch_questions"),
+        unrecorded=unrecorded("fetch_questions"),
     message:
         "Questions of {wildcards.owner}"
     shell:
         "python workflow/scripts/fetch_questions.py --parameters {params.parameters:q}"
+        " --unrecorded {params.unrecorded:q}"
         " --train {output.train:q} --test {output.test:q} > {log:q} 2>&1"
 
 
@@ -63,10 +65,12 @@ rule paraphrase_questions:
         "../../envs/zerogap.yaml"
     params:
         parameters=values("paraphrase_questions"),
+        unrecorded=unrecorded("paraphrase_questions"),
     message:
         "Paraphrases of the leaked questions of {wildcards.benchmark}"
     shell:
         "python workflow/scripts/paraphrase_questions.py --parameters {params.parameters:q}"
+        " --unrecorded {params.unrecorded:q}"
         " --questions {input.questions:q} --output {output:q} > {log:q} 2>&1"
 
 

@@ -8,7 +8,10 @@ from zerogap.io import atomic
 onstart:
     checks = preflight()
     folder = Path(CONFIG.results)
-    atomic.write_text(folder / jobs.ENGINE_RECORD, f"{CONFIG.decoding.engine}\n")
+    if any(job.rule.name in jobs.DECODING for job in workflow.dag.needrun_jobs()):
+        atomic.write_text(
+            folder / jobs.ENGINE_RECORD, f"{CONFIG.decoding.engine}\n"
+        )
     if checks:
         (folder / "preflight.txt").write_text(
             "".join(f"{check}\n" for check in checks)
@@ -29,7 +32,7 @@ rule check_preflight:
     conda:
         "../../envs/zerogap.yaml"
     params:
-        configfiles=fixed(workflow.configfiles),
+        configfiles=fixed([str(path) for path in workflow.configfiles]),
         command_line=fixed(COMMAND_LINE),
         conda=CONDA,
     message:

@@ -56,9 +56,10 @@ use rule train_lora as train_preparation with:
         ).training.num_gpus_used,
         nodes=1,
         mem_mb=doubling(96000),
-        runtime=minutes(720),
+        runtime=minutes(jobs.TIME_LIMITS["train_lora"]),
     params:
         parameters=values("train_preparation"),
+        unrecorded=unrecorded("train_preparation"),
     message:
         "Preparation of the base of {wildcards.model}"
 

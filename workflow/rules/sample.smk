@@ -31,16 +31,16 @@ rule decode_greedy:
     resources:
         gpu=1,
         mem_mb=doubling(48000),
-        runtime=minutes(60),
+        runtime=minutes(jobs.TIME_LIMITS["decode_greedy"]),
     params:
         python=DECODING_PYTHON,
         parameters=values("decode_greedy"),
-        batch_size=batch_size,
+        unrecorded=unrecorded("decode_greedy"),
     message:
         "Greedy trajectories of {wildcards.model}/{wildcards.variant}"
     shell:
         "{params.python} workflow/scripts/decode_greedy.py --parameters {params.parameters:q}"
-        " --batch-size {params.batch_size}"
+        " --unrecorded {params.unrecorded:q}"
         " --model {input.model:q} --questions {input.questions:q} --exemplars {input.exemplars:q}"
         " --output {output:q} > {log:q} 2>&1"
 
@@ -67,11 +67,11 @@ rule sample_responses:
     resources:
         gpu=1,
         mem_mb=doubling(48000),
-        runtime=minutes(480),
+        runtime=minutes(jobs.TIME_LIMITS["sample_responses"]),
     params:
         python=DECODING_PYTHON,
         parameters=values("sample_responses"),
-        batch_size=batch_size,
+        unrecorded=unrecorded("sample_responses"),
         strategy_inputs=lambda wildcards, input: targets.options(
             input, "base_model", "neurons"
         ),
@@ -80,7 +80,7 @@ rule sample_responses:
         "Responses of {wildcards.model}/{wildcards.variant}, {wildcards.cell}"
     shell:
         "{params.python} workflow/scripts/sample_responses.py --parameters {params.parameters:q}"
-        " --batch-size {params.batch_size}"
+        " --unrecorded {params.unrecorded:q}"
         " --model {input.model:q} --questions {input.questions:q} --exemplars {input.exemplars:q}"
         " --greedy {input.greedy:q} {params.strategy_inputs} {params.shard}"
         " --samples {output.samples:q} --solve {output.solve:q} > {log:q} 2>&1"
@@ -164,16 +164,16 @@ rule localise_neurons:
     resources:
         gpu=1,
         mem_mb=doubling(96000),
-        runtime=minutes(720),
+        runtime=minutes(jobs.TIME_LIMITS["localise_neurons"]),
     params:
         parameters=values("localise_neurons"),
-        batch_size=batch_size,
+        unrecorded=unrecorded("localise_neurons"),
         shard=lambda wildcards: targets.shard_option(NEURON_SHARDS, wildcards),
     message:
         "Shortcut neurons of {wildcards.model}/{wildcards.variant}"
     shell:
         "python workflow/scripts/localise_neurons.py --parameters {params.parameters:q}"
-        " --batch-size {params.batch_size}"
+        " --unrecorded {params.unrecorded:q}"
         " --contaminated {input.contaminated:q} --clean {input.clean:q}"
         " --base-model {input.base_model:q} --questions {input.questions:q}"
         " --exemplars {input.exemplars:q} --greedy {input.greedy:q} {params.shard}"
@@ -225,7 +225,7 @@ rule rank_clean_tokens:
     resources:
         gpu=1,
         mem_mb=doubling(48000),
-        runtime=minutes(60),
+        runtime=minutes(jobs.TIME_LIMITS["rank_clean_tokens"]),
     params:
         parameters=values("rank_clean_tokens"),
     message:
@@ -257,15 +257,15 @@ rule measure_recovery:
     resources:
         gpu=1,
         mem_mb=doubling(48000),
-        runtime=minutes(240),
+        runtime=minutes(jobs.TIME_LIMITS["measure_recovery"]),
     params:
         parameters=values("measure_recovery"),
-        batch_size=batch_size,
+        unrecorded=unrecorded("measure_recovery"),
     message:
         "Responses of {wildcards.model}/{wildcards.variant} after a forced runner-up"
     shell:
         "python workflow/scripts/measure_recovery.py --parameters {params.parameters:q}"
-        " --batch-size {params.batch_size}"
+        " --unrecorded {params.unrecorded:q}"
         " --model {input.model:q} --questions {input.questions:q} --exemplars {input.exemplars:q}"
         " --greedy {input.greedy:q} --output {output:q} > {log:q} 2>&1"
 

@@ -30,4 +30,9 @@ if workflow.output_settings.dryrun and Quietness.RULES in (
 
 # The last lines that a run prints, whatever the profile hides.
 onerror:
-    logger.error(terminal.describe_failures(workflow.scheduler.failed))
+    if workflow.scheduler.failed:  # not if the run was interrupted
+        logger.error(
+            terminal.describe_failures(
+                workflow.scheduler.failed, workflow.start_time.timestamp()
+            )
+        )

@@ -52,13 +52,15 @@ rule train_lora:
         gpu=lambda wildcards: CONFIG.training_for(wildcards.variant).num_gpus_used,
         nodes=1,  # all GPUs of a training are in one machine
         mem_mb=doubling(96000),
-        runtime=minutes(720),
+        runtime=minutes(jobs.TIME_LIMITS["train_lora"]),
     params:
         parameters=values("train_lora"),
+        unrecorded=unrecorded("train_lora"),
     message:
         "LoRA training of {wildcards.model}/{wildcards.variant}"
     shell:
         "python workflow/scripts/train_lora.py --parameters {params.parameters:q}"
+        " --unrecorded {params.unrecorded:q}"
         " --base {input.base:q} --data {input.data:q} --settings {output.settings:q}"
         " --adapter {output.adapter:q} --loss {output.loss:q} > {log:q} 2>&1"
 

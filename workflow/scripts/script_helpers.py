@@ -41,8 +41,8 @@ def run(
 
     By their annotations, its paths and lists of paths are options of their own, and so is a
     `shard`, every N-th item starting from the K-th. All others are values, in the JSON of
-    `--parameters` that Snakemake recorded for the job. Bad input ends the script with a one-line
-    error message.
+    `--parameters` that Snakemake recorded for the job and of `--unrecorded`. Bad input ends the
+    script with a one-line error message.
 
     Args:
         function: what the script does.
@@ -51,7 +51,7 @@ def run(
     """
     parser = argparse.ArgumentParser(description=sys.modules["__main__"].__doc__)
     parser.add_argument("--parameters", type=json.loads, default={}, help="values as JSON")
-    parser.add_argument("--batch-size", help="prompts per step, or auto: a value of `sampling`")
+    parser.add_argument("--unrecorded", type=json.loads, default={}, help="further values as JSON")
     for name, parameter in inspect.signature(function).parameters.items():
         option, is_required = f"--{name.replace('_', '-')}", parameter.default is parameter.empty
         if name == "shard":
@@ -61,13 +61,12 @@ def run(
         elif parameter.annotation in (Path, Path | None):
             parser.add_argument(option, type=Path, required=is_required)
     paths = vars(parser.parse_args(argv))
-    values, batch_size = paths.pop("parameters"), paths.pop("batch_size")
+    values = paths.pop("parameters")
+    for name, value in paths.pop("unrecorded").items():
+        values[name] = {**values[name], **value} if isinstance(value, dict) else value
     values.pop("base_files", None)  # Snakemake compares it, as it does the code
     if (code := values.pop("code", None)) and "metadata" in values:
         values["metadata"]["code_digest"] = code
-    if batch_size:
-        size = int(batch_size) if batch_size.isdecimal() else batch_size
-        values["sampling"]["batch_size"] = size
     if "shard" in paths:
         paths["shard"] = tuple(paths["shard"])
 

@@ -301,7 +301,7 @@ def test_a_model_is_loaded_and_tried_once_and_freed_before_the_next(tmp_path, mo
     monkeypatch.setattr(loading, "load", load_alone)
     monkeypatch.setattr(loading, "decoder", lambda model: decoders.append(1) or decoder(model))
     monkeypatch.setattr(
-        model_folders, "folder_digest", lambda folder, **_: digests.append(folder) or digest(folder)
+        model_folders, "folder_digest", lambda folder: digests.append(folder) or digest(folder)
     )
     options = ["--num-questions", 20, "--reference", GEMMA, "--clean", PYTHIA]
     assert run("evaluate", tmp_path, *options, "--strategies", "railcap") == 0

@@ -86,10 +86,21 @@ BASE = "config.yaml"
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--profile", "profiles/quick"], ["--profile=profiles/quick", "table_main"]]
+    ("arguments", "variable"),
+    [
+        (["--profile", "profiles/quick"], None),
+        (["--profile=profiles/quick", "table_main"], "profiles/slurm"),
+        (["--profile", "profiles/quick/config.yaml"], None),
+        (["--workflow-profile", "quick"], None),
+        (["table_main"], "profiles/quick"),
+    ],
 )
-def test_a_profile_without_its_scale_is_an_error_that_gives_the_option(arguments, monkeypatch):
+def test_a_profile_without_its_scale_is_an_error_that_gives_the_option(
+    arguments, variable, monkeypatch
+):
     monkeypatch.chdir(ROOT)
+    if variable:
+        monkeypatch.setenv("SNAKEMAKE_PROFILE", variable)
     with pytest.raises(InputError, match=r"give both: --configfile \S+/quick.yaml mine\.yaml$"):
         check_overlays(arguments, [ROOT / "mine.yaml", BASE])
     check_overlays(arguments, [QUICK[1], ROOT / "mine.yaml", BASE])

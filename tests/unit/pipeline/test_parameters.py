@@ -53,6 +53,7 @@ PREPARED = {  # the run's seed is not that of the preparation, which runs share
 }
 GOLDEN = Path(__file__).with_name("job_parameters.yaml")
 DECODING = {"decode_greedy", RAILCAP, BATCH1}
+USING_STOP = DECODING | {"localise_neurons", "rank_clean_tokens", "measure_recovery"}
 VLLM = {"decoding.engine": "vllm", "strategies.shortcut": None}
 
 
@@ -133,7 +134,9 @@ def test_weights_overwritten_in_place_change_all_jobs_on_their_base(tmp_path, mo
         (VLLM, DECODING),
         ({"metrics.bins": 5}, set()),
         ({"sampling.num_shards": 3, "neuron_localisation.num_shards": 2}, set()),
-        ({"sampling.batch_size": 8}, set()),
+        ({"sampling.batch_size": 8, "training.save_steps": 10}, set()),
+        ({"benchmarks.gsm8k.stop": ["Q:", "Question:"]}, USING_STOP),
+        ({"benchmarks.pq.paraphrases.chat": {"concurrency": 4, "api_key_env": "KEY"}}, set()),
     ],
     ids=lambda value: str(value) if isinstance(value, dict) else "",
 )

@@ -156,7 +156,9 @@ def test_a_job_longer_than_all_its_attempts_is_a_warning(tmp_path, capsys):
     overlay.write_text("max_runtime: 20")
     assert "Warning" not in command(capsys, "--rate", "sampling=1000")[1]
     slow = command(capsys, "--rate", "sampling=1000", "--config", *PAPER, overlay)[1]
-    assert re.search(r"Warning: .*sample_responses.* may need more than 1 h, 3 attempts", slow)
+    assert re.search(
+        r"Warning: .*sample_responses \(at most 1 h\).* more time than 3 attempts", slow
+    )
     profile = yaml.safe_load((ROOT / "profiles/slurm/config.yaml").read_text())
     assert profile["retries"] == 2
 

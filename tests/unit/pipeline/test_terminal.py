@@ -1,5 +1,6 @@
 """What a run says in the terminal, targets and failures; the call of Snakemake within one."""
 
+import os
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -39,9 +40,14 @@ def test_failed_jobs_and_those_of_groups_are_listed_with_the_ends_of_their_logs(
     empty.touch()
     jobs = [failed("make_table", empty, table="main"), failed("merge_lora", tmp_path / "none.log")]
     group = SimpleNamespace(jobs=jobs, is_group=lambda: True)
-    text = describe_failures([failed("train_lora", log, model="llama2", variant="pq"), group])
+    old = tmp_path / "old.log"
+    old.write_text("error: that was fixed\n")
+    os.utime(old, (0, 0))
+    jobs.append(failed("write_index", old))
+    train = failed("train_lora", log, model="llama2", variant="pq")
+    text = describe_failures([train, group], start=1)
     assert text.splitlines() == [
-        "3 jobs failed:",
+        "4 jobs failed:",
         "make_table table=main",
         f"  log: {empty}",
         "  | (the log is empty)",
@@ -52,6 +58,9 @@ def test_failed_jobs_and_those_of_groups_are_listed_with_the_ends_of_their_logs(
         f"  log: {log}",
         *(f"  | line {k}" for k in range(5, 9)),
         "  | error: the disk is full",
+        "write_index",
+        f"  log: {old}",
+        "  | (the job was stopped before it wrote its log)",
     ]
 
 

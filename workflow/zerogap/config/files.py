@@ -120,12 +120,12 @@ def _problems(
 
 
 def read_overlays(profile: str) -> list[str]:
-    """The overlays that a profile, a folder, lists; none if it is not in the checkout.
+    """The overlays that a profile, a folder or its file, lists; none if it is not in the checkout.
 
     Raises:
         InputError: the profile's config.yaml is not a YAML mapping.
     """
-    path = Path(profile, "config.yaml")
+    path = Path(profile) if Path(profile).is_file() else Path(profile, "config.yaml")
     if not path.is_file():
         return []
     overlays = read_mapping(path).get("configfile", [])
@@ -144,13 +144,22 @@ def check_overlays(arguments: Sequence[str], files: Sequence[str | Path]) -> Non
             workflow profile.
     """
     used = [Path(file).resolve() for file in files]
-    for option, value in itertools.pairwise([*arguments, ""]):
-        name, _, joined = option.partition("=")
-        folder = joined or value
-        places = (Path(folder), Path("profiles", folder))  # where Snakemake looks
-        if name == "--workflow-profile" and not any(map(Path.exists, places)) and folder != "none":
-            raise InputError(f"--workflow-profile {folder}: no such folder; correct the path")
-        overlays = read_overlays(folder) if name == "--profile" else []
+    options = [
+        (name, joined or value)
+        for option, value in itertools.pairwise([*arguments, ""])
+        for name, _, joined in [option.partition("=")]
+    ]
+    if "--profile" not in dict(options):
+        options.append(("--profile", os.environ.get("SNAKEMAKE_PROFILE", "none")))
+    for name, folder in options:
+        places = [folder]
+        if name == "--workflow-profile":
+            places = [folder, f"profiles/{folder}"]  # where Snakemake looks
+            if not any(map(os.path.exists, places)) and folder != "none":
+                raise InputError(f"--workflow-profile {folder}: no such folder; correct the path")
+        elif name != "--profile":
+            continue
+        overlays = next(filter(None, map(read_overlays, places)), [])
         if overlays and Path(overlays[0]).resolve() not in used:
             own = [os.path.relpath(file) for file in files[:-1]]
             raise InputError(

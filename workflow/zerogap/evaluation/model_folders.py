@@ -19,7 +19,6 @@ from zerogap.precision import used_precision
 from zerogap.sampling.responses import chat_prompt
 
 ChatTemplate = Literal["apply", "ignore"]
-MODEL_FILES = [*SMALL_FILES, *WEIGHTS]
 
 
 @dataclass
@@ -47,8 +46,8 @@ class Model:
 
     @cached_property
     def digest(self) -> str:
-        """A digest of the model's files: a README next to them makes no other model."""
-        return folder_digest(self.folder, patterns=MODEL_FILES)
+        """A digest of all files."""
+        return folder_digest(self.folder)
 
     @cached_property
     def weights(self) -> PreTrainedModel:
@@ -88,7 +87,7 @@ def find(name: str, chat_template: ChatTemplate | None, dtype: str) -> Model:
         from huggingface_hub import snapshot_download
 
         try:
-            folder = Path(snapshot_download(name, allow_patterns=MODEL_FILES))
+            folder = Path(snapshot_download(name, allow_patterns=[*SMALL_FILES, *WEIGHTS]))
         except Exception as error:  # the hub's libraries raise many types
             raise InputError(hub_problem(error, name, None)) from error
     config = loading.check_folder(folder)

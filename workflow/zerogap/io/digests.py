@@ -4,13 +4,16 @@ import contextlib
 import functools
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from zerogap.errors import InputError
 from zerogap.io import atomic
+from zerogap.io.hub import SMALL_FILES, WEIGHTS
+
+FILES = (*SMALL_FILES, *WEIGHTS)  # of a model
 
 
 def value_digest(value: Any) -> str:
@@ -28,17 +31,16 @@ def file_digest(path: Path) -> str:
     return _file_digest(path.resolve(), *_state(path))
 
 
-def folder_digest(folder: Path, cache: Path | None = None, patterns: Sequence[str] = ("*",)) -> str:
-    """A digest of the names and contents of the files in a folder.
+def folder_digest(folder: Path, cache: Path | None = None) -> str:
+    """A digest of the names and contents of a model's files: a README next to them is none.
 
     Args:
-        folder: the folder.
-        patterns: of the names of the files that count.
+        folder: the model's folder.
         cache: a JSON file that keeps digests between processes: only files whose size or times have
             changed are read again.
     """
     paths = sorted(
-        path for path in folder.rglob("*") if path.is_file() and any(map(path.match, patterns))
+        path for path in folder.rglob("*") if path.is_file() and any(map(path.match, FILES))
     )
     known = read_cache(cache) if cache else {}
     keys = [json.dumps([str(path.resolve()), *_state(path)]) for path in paths]

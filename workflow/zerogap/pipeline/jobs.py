@@ -19,6 +19,12 @@ ENGINE_RECORD = "engine.txt"  # in the folder of a run
 PREPARATION = ("draw_questions", "write_preparation_data", "train_preparation", "merge_preparation")
 SAMPLE = "sample_responses"
 LOCALISE = "localise_neurons"
+DECODING = ("decode_greedy", SAMPLE)  # by the run's engine
+TIME_LIMITS = {  # of the first attempt, in minutes
+    **{"train_lora": 720, "decode_greedy": 60, SAMPLE: 480, LOCALISE: 720},
+    **{"rank_clean_tokens": 60, "measure_recovery": 240},
+}
+START_OVER = ("decode_greedy", "rank_clean_tokens")  # in each attempt; the others resume
 
 
 class Job(NamedTuple):
@@ -38,12 +44,15 @@ class Job(NamedTuple):
 
 
 def time_limit(config: Config, minutes: int, attempt: int) -> int:
-    """The time limit of an attempt (1, 2, …): doubled every time, and at most `max_runtime`.
-
-    A job that needs several limits resumes in each of its attempts, except greedy passes and token
-    ranks, which start over.
-    """
+    """The time limit of an attempt (1, 2, …): doubled every time, and at most `max_runtime`."""
     return min(minutes << (attempt - 1), config.max_runtime)
+
+
+def minutes_allowed(config: Config, rule: str, attempts: int) -> int:
+    """The longest job of a rule that ends within so many attempts."""
+    rule = "train_lora" if rule == "train_preparation" else rule
+    limits = [time_limit(config, TIME_LIMITS[rule], attempt + 1) for attempt in range(attempts)]
+    return limits[-1] if rule in START_OVER else sum(limits)
 
 
 def is_primary(config: Config, model: str, variant: str) -> bool:
@@ -87,8 +96,8 @@ def compared_strategies(config: Config, model: str, benchmark: str) -> list[str]
 def with_engine(config: Config) -> Config:
     """The configuration with the engine that decodes the whole run, "zerogap" or "vllm".
 
-    `auto` is resolved once per run: the engine that its first start recorded is that of its jobs on
-    all machines and of later starts.
+    `auto` is resolved once per run: the engine that its first decoding recorded is that of its jobs
+    on all machines and of later starts.
 
     Raises:
         ConfigError: the recorded engine is vLLM, which cannot decode the run any more.

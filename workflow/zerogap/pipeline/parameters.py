@@ -1,8 +1,8 @@
 """The values that a job making data, models or responses depends on.
 
 A job gets them as JSON on its command line, with a digest of what its code means. Snakemake records
-both and runs the job again if one of them has changed. Such jobs cost hours: a comment or a batch
-size reruns none of them.
+both and runs the job again if one of them has changed. Such jobs cost hours: a comment or a value
+of `UNRECORDED`, which a job gets separately, reruns none of them.
 """
 
 import functools
@@ -31,8 +31,11 @@ SHARED_SCRIPTS = {  # rule → its script, unless they have the same name
 OTHER_ENGINE = "zerogap.sampling.vllm_sampler"  # run by the jobs that name an engine only
 DIGESTS = Path(".snakemake/zerogap/digests.json")  # of the files of bases
 CLEAN_STRATEGY = {"class": "identity", "parameters": {}}
-GREEDY_SAMPLING = {"max_new_tokens", "dtype", "batch_invariant"}
-NOT_SAMPLING = {"num_shards", "batch_size"}  # how a job is run, not what it draws
+GREEDY_SAMPLING = {"max_new_tokens", "dtype", "batch_invariant", "batch_size"}
+UNRECORDED = {  # how a job is run, not what it makes; `stop` is checked by fetch_questions alone
+    *("sampling.batch_size", "training.save_steps", "stop"),
+    *("options.concurrency", "options.api_key_env"),
+}
 PREPARATION_SEED = 0  # not the run's: runs share a prepared base
 RANKED_STEPS = 10  # tokens per trajectory (Figure 1)
 FORCED_RESPONSES = 10  # per question, of the recovery rate
@@ -41,7 +44,37 @@ Parameters = dict[str, Any]
 
 
 def job_parameters(config: Config, rule: str, wildcards: Mapping[str, str]) -> str:
-    """The values of a job and the digest of its code, as JSON."""
+    """The recorded values of a job and the digest of its code, as JSON."""
+    parameters = _part(_values(config, rule, wildcards), recorded=True)
+    strategy_class = parameters.get("strategy", {}).get("class")
+    extraction = parameters.get("benchmark", parameters).get("extraction")
+    if "model" in wildcards:
+        parameters |= base_identity(config, wildcards["model"])
+    without = () if "engine" in parameters else (OTHER_ENGINE,)
+    modules = filter(None, (_module(strategy_class), rule_module(extraction or "")))
+    digest = code(SHARED_SCRIPTS.get(rule, rule), *modules, without=without)
+    return json.dumps(parameters | {"code": digest})
+
+
+def unrecorded(config: Config, rule: str, wildcards: Mapping[str, str]) -> str:
+    """The other values of a job, as JSON."""
+    return json.dumps(_part(_values(config, rule, wildcards), recorded=False))
+
+
+def _part(values: Parameters, *, recorded: bool, section: str = "") -> Parameters:
+    """The values that are recorded, or those that are not."""
+    part: Parameters = {}
+    for name, value in values.items():
+        if isinstance(value, dict):
+            inner = _part(value, recorded=recorded, section=f"{section}{name}.")
+            if inner or recorded:
+                part[name] = inner
+        elif (f"{section}{name}" not in UNRECORDED) == recorded:
+            part[name] = value
+    return part
+
+
+def _values(config: Config, rule: str, wildcards: Mapping[str, str]) -> Parameters:
     values: Callable[..., Parameters]
     if rule in _DECODING:
         values = _decoding_job
@@ -52,15 +85,7 @@ def job_parameters(config: Config, rule: str, wildcards: Mapping[str, str]) -> s
     else:
         values = _data_job
     place = {name: value for name, value in wildcards.items() if name != "shard"}
-    parameters = values(config, rule, **place)
-    strategy_class = parameters.get("strategy", {}).get("class")
-    extraction = parameters.get("benchmark", parameters).get("extraction")
-    if "model" in place:
-        parameters |= base_identity(config, place["model"])
-    without = () if "engine" in parameters else (OTHER_ENGINE,)
-    modules = filter(None, (_module(strategy_class), rule_module(extraction or "")))
-    digest = code(SHARED_SCRIPTS.get(rule, rule), *modules, without=without)
-    return json.dumps(parameters | {"code": digest})
+    return values(config, rule, **place)
 
 
 def code(script: str, *modules: str, without: tuple[str, ...] = ()) -> str:
@@ -100,7 +125,8 @@ def preparation_folder(config: Config, model: str) -> str:
     Runs can share it, unless its own base is downloaded: that is one of the run's files.
     """
     entry = config.models[model]
-    values = [_training_job(config, rule, model) for rule in jobs.PREPARATION]
+    jobs_values = (_training_job(config, rule, model) for rule in jobs.PREPARATION)
+    values = [_part(each, recorded=True) for each in jobs_values]
     identity = base_identity(config, model).values()
     owner = [config.run] if model in jobs.fetched_models(config) else []
     gguf = [entry.gguf.model_dump()] if entry.gguf else []
@@ -203,7 +229,7 @@ def _decoding_job(
     metadata = {"run": config.run, "model": model, "variant": variant}
     benchmark = _benchmark_values(config.benchmarks[config.benchmark_of(variant)])
     values = {"benchmark": benchmark, "metadata": metadata}
-    sampling, seed = config.sampling.model_dump(exclude=NOT_SAMPLING), {"seed": config.seed}
+    sampling, seed = config.sampling.model_dump(exclude={"num_shards"}), {"seed": config.seed}
     greedy = {"sampling": config.sampling.model_dump(include=GREEDY_SAMPLING)}
     engine = {"engine": "vllm"} if config.decoding.engine == "vllm" else {}  # ours is the default
     match rule:

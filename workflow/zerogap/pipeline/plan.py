@@ -198,11 +198,15 @@ def plan_table(planned: pd.DataFrame, config: Config) -> Table:
             "No hours where no rate is known: give one with --rate KIND=TOKENS_PER_SECOND "
             f"({', '.join(ASSUMED_RATES)}), or --from results/RUN, a finished run."
         )
-    limit = (RETRIES + 1) * config.max_runtime / 60
-    if too_long := sorted(set(planned.rule[planned.hours > limit])):
+    too_long = {
+        f"{rule} (at most {allowed / 60:.3g} h)"
+        for rule, hours in planned[planned.hours > 0].groupby("rule").hours.max().items()
+        if hours * 60 > (allowed := jobs.minutes_allowed(config, str(rule), RETRIES + 1))
+    }
+    if too_long:
         notes.append(
-            f"Warning: {', '.join(too_long)} may need more than {limit:.3g} h, {RETRIES + 1} "
-            "attempts of max_runtime: raise it or --retries, or use more shards."
+            f"Warning: {', '.join(sorted(too_long))} may need more time than {RETRIES + 1} "
+            "attempts have: use more shards, or set-resources with a longer runtime."
         )
     return Table(
         label="tab:plan",

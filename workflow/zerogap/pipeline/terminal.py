@@ -84,10 +84,11 @@ class CountsOnce(logging.Filter):
         return not repeats and not str(record.msg).startswith("Reasons:")
 
 
-def describe_failures(failed: Iterable[Any]) -> str:
+def describe_failures(failed: Iterable[Any], start: float) -> str:
     """The failed jobs with the ends of their logs, in the order of the rules' names.
 
-    The jobs of a group (``--groups``) fail as one.
+    The jobs of a group (``--groups``) fail as one. A log from before the start of the run (seconds
+    since the epoch) is that of another attempt.
     """
     jobs = [job for one in failed for job in (one.jobs if one.is_group() else [one])]
     jobs.sort(key=lambda job: (job.rule.name, sorted(job.wildcards_dict.items())))
@@ -96,12 +97,12 @@ def describe_failures(failed: Iterable[Any]) -> str:
         wildcards = (f"{name}={value}" for name, value in job.wildcards_dict.items())
         blocks.append(" ".join([job.rule.name, *wildcards]))
         for log in job.log:
-            blocks += [f"  log: {log}", *(f"  | {line}" for line in _last_lines(Path(log)))]
+            blocks += [f"  log: {log}", *(f"  | {line}" for line in _last_lines(Path(log), start))]
     return "\n".join(blocks)
 
 
-def _last_lines(log: Path) -> list[str]:
-    if not log.is_file():
+def _last_lines(log: Path, start: float) -> list[str]:
+    if not log.is_file() or log.stat().st_mtime < start:
         return ["(the job was stopped before it wrote its log)"]
     lines = log.read_text(encoding="utf-8", errors="replace").rstrip().splitlines()
     return lines[-LAST_LINES:] or ["(the log is empty)"]
