@@ -4,6 +4,7 @@ import json
 import statistics
 import sys
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +85,7 @@ def _ask_model(
     attempts = {key: options.pop(key) for key in ("max_attempts", "concurrency")}
     identity = json.dumps({key: options[key] for key in options if key != "api_key_env"})
     valid, invalid, unanswered = paraphrase_all(
-        texts, journal, chat_endpoint(**options), identity=identity, **attempts
+        texts, journal, partial(chat_endpoint, **options), identity=identity, **attempts
     )
     if unanswered:
         raise InputError(

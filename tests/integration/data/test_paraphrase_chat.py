@@ -59,6 +59,12 @@ class Service:
         return httpx2.Response(status, headers=headers, content=content)
 
 
+def cut_off(text):
+    reply = completion(text)
+    reply["choices"][0]["finish_reason"] = "length"
+    return reply
+
+
 def completion(*contents, model="m"):
     return {
         "model": model,
@@ -85,7 +91,7 @@ def serve(monkeypatch):
 
 def request(service, journal, questions=QUESTIONS, max_attempts=3, **options):
     """The paraphrases and what is wrong with the other replies."""
-    ask = chat.chat_endpoint(service.url, "m", "ZEROGAP_TEST_KEY", **options)
+    ask = partial(chat.chat_endpoint, service.url, "m", "ZEROGAP_TEST_KEY", **options)
     valid, invalid, unanswered = paraphrase_all(
         questions, journal, ask, identity="m", max_attempts=max_attempts, concurrency=3
     )
@@ -148,6 +154,8 @@ def test_another_model_behind_the_name_stops_the_run_unless_it_is_allowed(serve,
         (200, completion(None)),
         (200, completion("Tom ate from the bag.")),
         (200, completion("New Question: How many apples are still there for him?")),
+        (200, completion("New Question: After eating 3 of 20, 21, 22, 23, 24 or 25 \ud83d")),
+        (200, cut_off("New Question: Tom ate 3 of 20, 21, 22, 23, 24 or 25 in all and")),
     ],
 )
 def test_an_invalid_reply_is_requested_again(serve, tmp_path, bad):
@@ -205,7 +213,7 @@ def test_a_second_run_requests_only_the_questions_without_a_paraphrase(serve, tm
     assert set(good_service.requests) == {QUESTIONS[i] for i in invalid}
 
 
-@pytest.mark.parametrize("status", [301, 302, 307, 308, 401, 404])
+@pytest.mark.parametrize("status", [301, 302, 307, 308, 401, 404, 405, 410, 413])
 def test_a_refusal_and_a_redirect_are_errors(serve, tmp_path, status):
     service = serve(lambda q, nth: (status, None))
     with pytest.raises(InputError, match=f"status {status}"):
@@ -261,6 +269,18 @@ def failing(question, nth):
     return (500, None) if " 22 " in question else (200, completion(good(question)))
 
 
+def failing_later(question, nth):
+    return refusing(question, nth) if nth == 1 else failing(question, nth)
+
+
+def empty(question, nth):
+    return 200, completion("" if " 22 " in question else good(question))
+
+
+def thinking(question, nth):
+    return 200, completion(f"<think>20 or 21?</think>\n\n{good(question)}")
+
+
 def test_another_endpoint_or_option_of_a_model_is_requested_for_every_question(serve, tmp_path):
     service = serve(lambda q, nth: (200, completion(good(q))))
     for option in ({}, {}, {"base_url": "http://other.test"}, {"request": {"temperature": 0.1}}):
@@ -281,6 +301,14 @@ def test_another_endpoint_or_option_of_a_model_is_requested_for_every_question(s
             "run again\n  test-0002: status 500", 5,
         ),
         (
+            failing_later, "skip", "1 of 6 questions got no reply from m",
+            "run again\n  test-0002: status 500", 5,
+        ),
+        (
+            empty, "skip", "1 of 6 questions got no reply from m",
+            "run again\n  test-0002: an empty reply", 5,
+        ),
+        (
             lambda question, nth: (200, completion("no")), "skip",
             "none of 6 questions has a valid paraphrase", "set another paraphrases.method", 0,
         ),
@@ -296,6 +324,19 @@ def test_a_question_without_a_paraphrase_can_be_an_error(
     kept = tmp_path / "out.replies.jsonl"
     assert kept.exists() == (num_kept > 0)
     assert not num_kept or len(kept.read_text().splitlines()) == num_kept
+
+
+def test_thinking_is_no_part_of_a_reply(serve, tmp_path):
+    assert script(serve(thinking), tmp_path) is None
+    assert "<think>" not in (tmp_path / "out.jsonl").read_text()
+
+
+def test_a_run_whose_replies_are_all_kept_needs_no_key(serve, tmp_path, monkeypatch):
+    assert script(serve(lambda q, nth: (200, completion(good(q)))), tmp_path) is None
+    first = (tmp_path / "out.jsonl").read_text()
+    monkeypatch.delenv("ZEROGAP_TEST_KEY")
+    assert script(serve(refusing), tmp_path) is None
+    assert (tmp_path / "out.jsonl").read_text() == first
 
 
 def test_a_skipped_question_does_not_leak(serve, tmp_path, capsys):

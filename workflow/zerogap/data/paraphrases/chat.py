@@ -16,6 +16,7 @@ import httpx2
 from tqdm import tqdm
 
 from zerogap.data.paraphrases.validation import problems_with
+from zerogap.data.plain_text import without_thinking
 from zerogap.errors import InputError
 from zerogap.io.resume import Journal
 
@@ -33,13 +34,16 @@ _CORRECTION = (
 MAX_RETRIES = 5  # of one request, by the library, with exponential back-off or Retry-After
 _TIMEOUT = 120.0  # seconds
 _MAX_BYTES = 1_000_000  # of a reply
-_REFUSALS = (300, 301, 302, 303, 307, 308, 400, 401, 402, 403, 404, 422)
+_PASSING = (408, 409, 425, 429)  # of the statuses below 500: another attempt may succeed
+# Ends of a reply that is not whole through no fault of the question: a limit, or an overload.
+_CUT_OFF = ("length", "insufficient_system_resource")
 
 
 class Reply(NamedTuple):
     """A reply: its text (None: there was none), and what the service says of it and of itself."""
 
     text: str | None
+    finish_reason: str | None
     model: str | None
     fingerprint: str | None
     input_tokens: int
@@ -55,7 +59,7 @@ class Paraphrases(NamedTuple):
 
     valid: dict[str, dict[str, str | None]]  # each with paraphrase, served_model, fingerprint
     invalid: dict[str, str]  # what was wrong with the last reply
-    unanswered: dict[str, str]  # how the last request failed where no reply ever came
+    unanswered: dict[str, str]  # how the last request failed
 
 
 # Messages → reply. Raises NoReplyError, or InputError if another attempt is pointless.
@@ -65,7 +69,7 @@ ChatModel = Callable[[list[dict[str, str]]], Reply]
 def paraphrase_all(
     questions: Mapping[str, str],
     journal: Path,
-    chat: ChatModel,
+    connect: Callable[[], ChatModel],
     *,
     identity: str,
     max_attempts: int,
@@ -81,7 +85,7 @@ def paraphrase_all(
     Args:
         questions: question_id → text.
         journal: the file; created if it does not exist.
-        chat: the model.
+        connect: makes the model, if a question has to be sent.
         identity: everything that changes the model's replies.
         max_attempts: requests per question.
         concurrency: requests at the same time.
@@ -97,18 +101,20 @@ def paraphrase_all(
             result.valid[i] = known
     missing = [i for i in questions if i not in result.valid]
     print(f"{len(missing)} of {len(questions)} questions to paraphrase", flush=True)
+    if not missing:
+        return result
     replies: list[Reply] = []
+    chat = connect()
 
     def request(question_id: str) -> None:
         text = questions[question_id]
-        paraphrase, problem, received = _request_until_valid(chat, text, max_attempts)
+        paraphrase, problem, answered = _request_until_valid(chat, text, max_attempts, replies)
         with lock:
-            replies.extend(received)
             if paraphrase:
                 accepted.add(f"{identity}\n{text}", paraphrase)
                 result.valid[question_id] = paraphrase
             else:
-                (result.invalid if received else result.unanswered)[question_id] = problem
+                (result.invalid if answered else result.unanswered)[question_id] = problem
 
     with (
         ThreadPoolExecutor(concurrency) as pool,
@@ -116,7 +122,6 @@ def paraphrase_all(
             total=len(missing),
             unit="question",
             mininterval=0.5 if sys.stderr.isatty() else 10,  # fewer lines in a log file
-            disable=not missing,
         ) as bar,
     ):
         requests = [pool.submit(request, question_id) for question_id in missing]
@@ -127,11 +132,10 @@ def paraphrase_all(
         except BaseException:  # a refused key, or a wrong model: further requests may cost
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-    if missing:
-        print(
-            f"used {sum(reply.input_tokens for reply in replies):,} input and "
-            f"{sum(reply.output_tokens for reply in replies):,} output tokens"
-        )
+    print(
+        f"used {sum(reply.input_tokens for reply in replies):,} input and "
+        f"{sum(reply.output_tokens for reply in replies):,} output tokens"
+    )
     return result._replace(valid={i: result.valid[i] for i in questions if i in result.valid})
 
 
@@ -180,7 +184,7 @@ def chat_endpoint(
                 model=model, messages=conversation, extra_body=request
             )
         except openai.APIStatusError as error:
-            if error.status_code in _REFUSALS:
+            if error.status_code < 500 and error.status_code not in _PASSING:
                 raise InputError(
                     f"{base_url} refuses requests to {model!r} with status {error.status_code}; "
                     "check base_url, model, request, the key and the account"
@@ -207,16 +211,18 @@ def chat_endpoint(
 def _reply(completion: Any) -> Reply:
     """What a service has sent; it may leave any part out, or send another type."""
     try:
-        content = completion.choices[0].message.content
-    except (AttributeError, LookupError, TypeError):
-        content = None
+        choice = completion.choices[0]
+        content, reason = choice.message.content, choice.finish_reason
+        content.encode()  # half a character, of a pair, could not be written
+    except (AttributeError, LookupError, TypeError, UnicodeError):
+        content = reason = None
     made_by = [getattr(completion, name, None) for name in ("model", "system_fingerprint")]
     usage = getattr(completion, "usage", None)
     used = [getattr(usage, f"{kind}_tokens", None) for kind in ("prompt", "completion")]
-    parts = (content, *made_by)
-    text, model, fingerprint = (part if isinstance(part, str) else None for part in parts)
+    parts = (content, reason, *made_by)
+    text, end, model, fingerprint = (part if isinstance(part, str) else None for part in parts)
     input_tokens, output_tokens = (n if isinstance(n, int) else 0 for n in used)
-    return Reply(text, model, fingerprint, input_tokens, output_tokens)
+    return Reply(text, end, model, fingerprint, input_tokens, output_tokens)
 
 
 def _read_limited(response: httpx2.Response) -> None:
@@ -239,31 +245,38 @@ def format_invalid(invalid: Mapping[str, str]) -> str:
 
 
 def _request_until_valid(
-    chat: ChatModel, question: str, max_attempts: int
-) -> tuple[dict[str, str | None] | None, str, list[Reply]]:
-    """Request until a reply is valid: the paraphrase, else what was wrong at last; all replies."""
+    chat: ChatModel, question: str, max_attempts: int, replies: list[Reply]
+) -> tuple[dict[str, str | None] | None, str, bool]:
+    """Request until a reply is valid.
+
+    Returns:
+        The paraphrase, else what was wrong with the last request, and whether it had a whole reply.
+    """
     request = [{"role": "system", "content": SYSTEM_PROMPT}, {"role": "user", "content": question}]
-    messages, problem, replies = request, "", list[Reply]()
+    messages, problem, answered = request, "", False
     for _ in range(max_attempts):
         try:
             reply = chat(messages)
         except NoReplyError as error:
-            problem = problem if replies else str(error)
+            problem, answered = str(error), False
             continue
         replies.append(reply)
-        text = (reply.text or "").strip()
+        text = without_thinking(reply.text or "").strip()
         paraphrase = text.removeprefix(_PREFIX).strip()
-        if not text:
-            problem, messages = "an empty reply", request
+        is_cut_off = reply.finish_reason in _CUT_OFF
+        answered = bool(text) and not is_cut_off
+        if not answered:
+            end = f"a reply that was cut off ({reply.finish_reason}); raise request.max_tokens"
+            problem = end if is_cut_off else "an empty reply"
             continue
         if not text.startswith(_PREFIX):
             problem = f"the reply does not start with '{_PREFIX}'"
         elif not (problem := "; ".join(problems_with(question, paraphrase))):
             made_by = {"served_model": reply.model, "fingerprint": reply.fingerprint}
-            return {"paraphrase": paraphrase, **made_by}, "", replies
+            return {"paraphrase": paraphrase, **made_by}, "", True
         messages = [
             *request,
             {"role": "assistant", "content": text},
             {"role": "user", "content": _CORRECTION.format(reason=problem)},
         ]
-    return None, problem, replies
+    return None, problem, answered

@@ -43,12 +43,15 @@ def problems_with(question: str, paraphrase: str) -> list[str]:
 
 
 def similarity(a: str, b: str) -> float:
-    """1 − token edit distance / longer length, over lower-case words and numbers; 1 is equal."""
+    """1 − token edit distance / longer length; 1 is equal.
+
+    Tokens are lower-case words and numbers, and single letters of other alphabets.
+    """
     return float(Levenshtein.normalized_similarity(_tokens(a), _tokens(b)))
 
 
 def _tokens(text: str) -> list[str]:
-    return re.findall(r"[a-z0-9']+", text.lower())
+    return re.findall(r"[a-z0-9']+|[^\W_]", text.lower())
 
 
 # Numbers in digits and in words: 25, 'twenty-five', 'a dozen', 'half', 'twice'.
