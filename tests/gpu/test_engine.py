@@ -8,9 +8,10 @@ import dataclasses
 
 import pytest
 import torch
+from transformers import AutoModelForCausalLM, Gemma2Config, GptOssConfig
 
 from helpers.decoding import rounding_errors
-from helpers.tiny_models import ARCHITECTURES, FAMILIES, model, tokenizer
+from helpers.tiny_models import ARCHITECTURES, FAMILIES, SIZES, model, tokenizer
 from zerogap import LNEBlocking, RailCap
 from zerogap.engine import loading, memory
 from zerogap.engine.decoder import Capacity, Prompt, SamplingParams
@@ -47,6 +48,19 @@ def test_tested_architectures_are_decoded_by_the_shared_prompt_decoder(family, d
     decoder = loading.decoder(on_gpu(family, dtype=dtype))
     assert isinstance(decoder, SharedPromptDecoder)
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        Gemma2Config(**SIZES, head_dim=8, sliding_window=8, attn_logit_softcapping=0.5),
+        GptOssConfig(**SIZES, head_dim=8, sliding_window=8, num_local_experts=4),  # has sinks
+    ],
+    ids=["gemma2", "gpt_oss"],
+)
+def test_capped_scores_and_sinks_are_decoded_by_the_shared_prompt_decoder(config):
+    net = AutoModelForCausalLM.from_config(config).to("cuda", torch.bfloat16)
+    assert isinstance(loading.decoder(net), SharedPromptDecoder)
 
 
 @pytest.mark.parametrize("family", ARCHITECTURES)

@@ -8,6 +8,7 @@ import torch
 
 vllm = pytest.importorskip("vllm", reason="vLLM is not installed; run make vllm-test")
 
+from vllm.v1.sample.logits_processor import LogitsProcessor  # noqa: E402
 from vllm.v1.worker.gpu.sample.logits_processor import interface, loader  # noqa: E402
 
 PROMPT, TRAJECTORY, RAIL_TOKEN = [5, 6], [1, 2, 3], 3
@@ -25,6 +26,7 @@ def railcap(**arguments):
 
 def test_the_loader_of_the_second_model_runner_finds_both_processors(classes):
     assert set(classes) >= {"RailCapProcessor", "LNEBlockingProcessor"}
+    assert all(issubclass(each, LogitsProcessor) for each in classes.values())  # the first's
 
 
 @pytest.mark.parametrize(

@@ -100,6 +100,10 @@ COMBINATIONS = [
         {"strategies.shortcut": None, "sampling.batch_invariant": True, "decoding.engine": "vllm"},
         "decoding.engine is vllm, .* or sampling.batch_invariant: false",
     ),
+    (
+        {"strategies.shortcut": None, "sampling.temperature": 2.5, "decoding.engine": "vllm"},
+        "decoding.engine is vllm, .* at temperatures up to 2; .* or a lower sampling.temperature",
+    ),
     *(
         ({key: value}, f"{re.escape(key)}{'' if problem.startswith(':') else ' '}{problem}")
         for key, wrong in WRONG_VALUES.items()

@@ -26,7 +26,7 @@ PROMPTS = {"a": "Shots. Q: one\nA:", "b": "Shots. Q: twenty-two\nA:", "c": "Shot
 
 def sample(prompts=PROMPTS, words=TOKENIZER, net=None, **options):
     options = {"num_samples": 6, "max_new_tokens": 12} | options
-    return zerogap.sample(net or model("llama"), words, prompts, **options)
+    return zerogap.sample(model("llama") if net is None else net, words, prompts, **options)
 
 
 def saved(folder, seed):
@@ -111,11 +111,28 @@ def test_the_beginning_of_a_chat_template_is_not_doubled(start, ending):
     assert encoded(tokenize, [text, "Q"]) == [with_both("Q 2026"), with_both("Q")]
 
 
-def test_the_model_can_be_used_as_before():
+def test_a_compiled_model_and_another_default_device_change_nothing():
+    expected = sample(strategy=zerogap.RailCap(n=2))
+    compiled = torch.compile(model("llama"))
+    with torch.device("meta"):
+        table = sample(net=compiled, strategy=zerogap.RailCap(n=2))
+    pd.testing.assert_frame_equal(table, expected)
+
+
+def test_a_tokenizer_whose_special_tokens_have_no_text_is_an_error():
+    of_mistral_common = Mock(spec=type(TOKENIZER))  # there the texts are a method
+    with pytest.raises(
+        InputError, match="tokenizer: must be a tokenizer of transformers, not <Mock"
+    ):
+        sample(words=of_mistral_common)
+
+
+@pytest.mark.parametrize("output", [None, "samples.parquet"])
+def test_the_model_can_be_used_as_before(output, tmp_path):
     net, ids = model("llama").train(), torch.tensor([[1, 2, 3]])
     net.lm_head.eval()
     expected = net(ids).logits
-    zerogap.sample(net, TOKENIZER, PROMPTS, num_samples=2, max_new_tokens=3)
+    sample(net=net, output=output and tmp_path / output, num_samples=2, max_new_tokens=3)
     assert net.training
     assert not net.lm_head.training
     torch.testing.assert_close(net(ids).logits, expected)

@@ -31,6 +31,7 @@ from zerogap.config.section import (
 from zerogap.strategies.registry import BUILT_IN, NOISE_FLOOR, NOT_STRATEGIES
 
 CLEAN_PREFIX = "clean_"
+VLLM_MAX_TEMPERATURE = 2
 # Names that have another meaning in results/<run> (docs/workflow.md), or in the tables.
 RESERVED_NAMES = {
     "models": ("data", "logs", "rehearsal", "timings"),
@@ -198,6 +199,11 @@ def vllm_problem(config: Config) -> str:
         return (
             "which does not decode batch-invariantly; set decoding.engine: zerogap or "
             "sampling.batch_invariant: false"
+        )
+    if config.sampling.temperature > VLLM_MAX_TEMPERATURE:
+        return (
+            f"which samples at temperatures up to {VLLM_MAX_TEMPERATURE}; set decoding.engine: "
+            "zerogap or a lower sampling.temperature"
         )
     return ""
 

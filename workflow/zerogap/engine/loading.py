@@ -123,6 +123,8 @@ def load_tokenizer(folder: str | Path) -> PreTrainedTokenizerBase:
     read_tokenizer(Path(folder))
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder)
+        if not has_texts(tokenizer):
+            raise ValueError(f"{type(tokenizer).__name__} does not encode special tokens")
         tokens = set(tokenizer("1 + 2", add_special_tokens=False)["input_ids"])
         if not tokens - {tokenizer.unk_token_id}:
             raise ValueError("it turns '1 + 2' into no tokens")
@@ -132,6 +134,11 @@ def load_tokenizer(folder: str | Path) -> PreTrainedTokenizerBase:
             "or save it with save_pretrained in the model's folder"
         ) from error
     return tokenizer
+
+
+def has_texts(tokenizer: PreTrainedTokenizerBase) -> bool:
+    """Whether special tokens have texts: those of mistral-common do not, and cannot be prompted."""
+    return isinstance(tokenizer.added_tokens_decoder, dict)
 
 
 def check_folder(folder: str | Path, *, with_tokenizer: bool = True) -> PreTrainedConfig:

@@ -53,7 +53,7 @@ def float32_logits(model: PreTrainedModel) -> Iterator[bool]:
 
 def _in_float32(blocks: Sequence[Tensor], bias: Tensor | None, hidden: Tensor) -> Tensor:
     """Logits (…, V) of hidden states (…, d) in float32, from blocks (v, d) of the head's rows."""
-    hidden = hidden.float()
+    hidden = hidden.to(blocks[0].device, torch.float32)  # the head may be on a device of its own
     num_tokens = sum(map(len, blocks))
     logits = hidden.new_empty(*hidden.shape[:-1], num_tokens)
     parts = torch.split(logits, VOCABULARY_BLOCK, dim=-1)

@@ -372,11 +372,12 @@ def _causal_attention(
     if weighting.softcap is None and weighting.sinks is None:
         return attention(query, key, value, attn_mask=visible).transpose(1, 2)
     batch, heads, _, size = key.shape
-    grouped = (query * scaling).view(batch, heads, -1, num_queries, size)
-    scores = _scores(grouped, key[:, :, None].transpose(3, 4))
+    grouped = (query * scaling).reshape(batch, heads, -1, size)  # the queries of a key's heads
+    scores = _scores(grouped, key.transpose(2, 3)).view(batch, heads, -1, num_queries, num_keys)
     mask = scores.new_zeros(visible.shape).masked_fill_(~visible, float("-inf"))
     weights = weighting.weights(scores, mask).to(query.dtype)
-    return (weights @ value[:, :, None]).flatten(1, 2).transpose(1, 2)
+    outputs = weights.flatten(2, 3) @ value
+    return outputs.view(batch, -1, num_queries, value.shape[-1]).transpose(1, 2)
 
 
 # Arguments that models pass on to their attention and that change nothing here.

@@ -61,7 +61,7 @@ class Trial:
         self.attention = self._reference_attention()
         model.set_attn_implementation(self.attention)
         exact = own = _exact_pass(model, self._ids)
-        if own is None or model.dtype.itemsize < 4:
+        if own is None or _is_low(model):
             own = _whole_pass(model, self._ids)
         rounding = UNKNOWN_ROUNDING if exact is None else _difference(own, exact)
         self._expected = own if exact is None else exact
@@ -131,9 +131,14 @@ def _difference(logits: Tensor, expected: Tensor) -> float:
     return (variance.sqrt() / expected.std()).item()
 
 
+def _is_low(model: PreTrainedModel) -> bool:
+    """Whether it computes in less than float32; quantised, whatever its other weights are in."""
+    return model.dtype.itemsize < 4 or bool(getattr(model, "is_quantized", False))
+
+
 def _exact_pass(model: PreTrainedModel, ids: Tensor) -> Tensor | None:
     """As :func:`_whole_pass`, in float32 or more; None if a kernel takes low precision only."""
-    if model.dtype.itemsize >= 4:
+    if not _is_low(model):
         return _whole_pass(model, ids)
     try:
         with InFloat32():

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 import pandas as pd
+import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from zerogap.engine import generation_config, loading, memory
@@ -16,7 +17,7 @@ from zerogap.io.provenance import provenance
 from zerogap.io.resume import resumable_parts
 from zerogap.sampling import arguments
 from zerogap.sampling.cell import EngineSampler, sample_questions
-from zerogap.sampling.identity import call_identity, job_settings
+from zerogap.sampling.identity import call_identity, evaluation_mode, job_settings
 from zerogap.sampling.tables import solve_counts
 from zerogap.strategies.base import Context, Strategy, prepared
 from zerogap.strategies.filtering import filter_samples
@@ -81,6 +82,7 @@ def sample(
             hooks.
     """
     arguments.check_model(model, tokenizer)
+    model = getattr(model, "_orig_mod", model)  # torch.compile's: the engine has its own kernels
     strategy = Identity() if strategy is None else arguments.checked_strategy(strategy)
     base_model, neurons, target = arguments.paths(base_model, neurons, output)
     sampling = arguments.sampling_params(
@@ -97,6 +99,7 @@ def sample(
     generation_config.note_ignored(model.generation_config, model.name_or_path or "the model")
     fixed = call_identity(model, tokenizer, strategy, sampling) if target else {}
     with contextlib.ExitStack() as stack:
+        stack.enter_context(torch.device("cpu"))  # the script's default may be a GPU
         decoder = stack.enter_context(_decoder_of(model))
         context = Context([], [])
         if type(strategy) is not Identity:
@@ -131,16 +134,14 @@ def sample(
 def _decoder_of(model: PreTrainedModel) -> Iterator[Decoder]:
     """A decoder of the model, which then has its own attention and modes again."""
     config, decoder = model.config, None
-    is_training = {module: module.training for module in model.modules()}
     parts = {"": config} | {name: getattr(config, name, None) for name in config.sub_configs}
     attention = {name: part._attn_implementation for name, part in parts.items() if part}
     try:
-        decoder = loading.decoder(model)
-        yield decoder
+        with evaluation_mode(model):
+            decoder = loading.decoder(model)
+            yield decoder
     finally:
         if decoder:
             decoder.reserve(None)  # on a GPU it has reserved most of the memory
         model.set_attn_implementation(attention[""])
         config._attn_implementation = attention  # towers may have another than the text decoder
-        for module, mode in is_training.items():
-            module.training = mode

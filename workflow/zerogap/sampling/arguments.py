@@ -112,10 +112,10 @@ def check_model(model: Any, tokenizer: Any) -> None:
         )
     if any(parameter.is_meta for parameter in model.parameters()):
         raise InputError("model: has parameters without values (on the meta device); load them")
-    if not isinstance(tokenizer, PreTrainedTokenizerBase):
+    if not isinstance(tokenizer, PreTrainedTokenizerBase) or not loading.has_texts(tokenizer):
         raise InputError(
             f"tokenizer: must be a tokenizer of transformers, not {_shown(tokenizer)}; load it "
-            "with AutoTokenizer.from_pretrained"
+            "with AutoTokenizer.from_pretrained, or a tekken.json as PreTrainedTokenizerFast"
         )
 
 

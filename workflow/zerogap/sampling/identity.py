@@ -1,11 +1,12 @@
 """What decides the draws of a job: an interrupted job is only resumed by one that shares it."""
 
+import contextlib
 import functools
 import importlib.metadata
 import inspect
 import itertools
 import json
-from collections.abc import Set
+from collections.abc import Iterator, Set
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -112,19 +113,31 @@ def model_identity(model: PreTrainedModel) -> dict[str, Any]:
     }
 
 
+@contextlib.contextmanager
+def evaluation_mode(model: PreTrainedModel) -> Iterator[None]:
+    """Put a model into evaluation mode while the block runs; each part then has its own mode."""
+    is_training = {module: module.training for module in model.modules()}
+    model.eval()
+    try:
+        yield
+    finally:
+        for module, mode in is_training.items():
+            module.training = mode
+
+
 @torch.inference_mode()
 def _probed_logits(model: PreTrainedModel) -> Tensor:
     """Logits (1, T, V) of tokens from the first half of the vocabulary, in evaluation mode."""
     vocabulary = model.config.get_text_config().vocab_size
     length = min(_PROBED_TOKENS, loading.context_length(model.config))
     tokens = torch.linspace(0, vocabulary // 2, length, device=model.device).long()
-    is_training, num_threads = model.training, torch.get_num_threads()
+    num_threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        return logits_of(model.eval(), tokens[None], last=length)
+        with evaluation_mode(model):
+            return logits_of(model, tokens[None], last=length)
     finally:
         torch.set_num_threads(num_threads)
-        model.train(is_training)
 
 
 def _check_unchanged_methods(model: PreTrainedModel) -> None:

@@ -77,4 +77,5 @@ class RailCapLogitsProcessor(EditLogits):
             rail = rail_tokens(padded, rows, n, successor)
             return suppress(logits.clone(), rail, suppression, warns=True)
 
-        super().__init__(edit_logits, torch.arange(len(trajectories)), prompt_length)
+        questions = torch.arange(len(trajectories), device="cpu")
+        super().__init__(edit_logits, questions, prompt_length)

@@ -51,7 +51,7 @@ def rail_tokens(trajectories: Tensor, rows: Rows, n: int, successor: Successor =
 
 def last_tokens(rows: Rows, n: int) -> Tensor:
     """Return the last n generated tokens (R, n) of every row; -1 where a row has fewer."""
-    tokens, columns = rows.tokens, rows.step[:, None] - n + torch.arange(n)
+    tokens, columns = rows.tokens, rows.step[:, None] - n + torch.arange(n, device="cpu")
     ngrams = tokens.gather(1, columns.clamp(0, tokens.shape[1] - 1))
     return ngrams.masked_fill(columns < 0, _NO_TOKEN)
 
@@ -59,9 +59,9 @@ def last_tokens(rows: Rows, n: int) -> Tensor:
 def pad_trajectories(trajectories: list[list[int]], n: int) -> Tensor:
     """Return trajectories of different lengths as one tensor (Q, T) with T > n."""
     length = max([n + 1, *(len(tokens) for tokens in trajectories)])
-    padded = torch.full((len(trajectories), length), _PADDING)
+    padded = torch.full((len(trajectories), length), _PADDING, device="cpu")
     for row, tokens in zip(padded, trajectories, strict=True):
-        row[: len(tokens)] = torch.tensor(tokens, dtype=torch.long)
+        row[: len(tokens)] = torch.tensor(tokens, dtype=torch.long, device="cpu")
     return padded
 
 

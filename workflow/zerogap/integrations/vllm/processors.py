@@ -6,16 +6,21 @@ asks for them in `SamplingParams(extra_args=...)`; other requests are left alone
 
 from typing import Any
 
+from vllm.v1.sample.logits_processor import LogitsProcessor
+
 from zerogap.integrations.vllm import on_device, on_host
 from zerogap.integrations.vllm.arguments import RailCapArguments, num_lne_blocks
 
+RUNNERS = [LogitsProcessor]  # what each model runner takes
 try:  # the model runner that GPUs use by default
-    from vllm.v1.worker.gpu.sample.logits_processor import LogitsProcessor
+    from vllm.v1.worker.gpu.sample import logits_processor
+
+    RUNNERS.append(logits_processor.LogitsProcessor)
 except ImportError:  # older versions have only the other runner
-    from vllm.v1.sample.logits_processor import LogitsProcessor
+    pass
 
 
-class _ForTheRunner(LogitsProcessor):  # type: ignore[misc]
+class _ForTheRunner(*RUNNERS):  # type: ignore[misc]
     def __new__(cls, vllm_config: Any, *state: Any) -> Any:
         """Return the processor for the model runner that calls: the runners' interfaces differ."""
         runner = on_host if len(state) == 2 else on_device
