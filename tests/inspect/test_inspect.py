@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -125,6 +126,7 @@ def test_temperature_stop_and_end_of_length_are_honoured(evaluate):
         ({"strategy": "railcap", "n": 0}, "n must be a whole number"),
         ({"strategy": "railcap", "m": 4}, "unexpected keyword argument 'm'"),
         ({"chat_template": "my.jinja"}, "must be one of apply, ignore, not my.jinja"),
+        ({"strategy": "railcap", "neurons": "nowhere"}, "neurons: "),
         ({"dtype": "auto"}, "must be one of float32, bfloat16, float16, not auto"),
     ],
 )
@@ -147,6 +149,40 @@ def test_an_unsupported_option_stops_the_task_with_its_name(evaluate, options, m
     log = evaluate(epochs=1, **options)
     assert log.status == "error"
     assert message in log.error.message
+
+
+def test_samples_with_one_prompt_get_different_responses_of_one_call(evaluate, calls):
+    prompt = next(iter(QUESTIONS))
+    samples = [Sample(input=prompt, target="7") for _ in range(3)]
+    task = Task(dataset=samples, scorer=match(numeric=True))
+    log = evaluate(task=task)
+    assert len({sample.output.completion for sample in log.samples}) > EPOCHS
+    ((prompts, options),) = calls
+    assert (prompts, options["num_samples"]) == ([prompt] * 3, EPOCHS)
+
+
+def test_tasks_of_different_epochs_at_once_draw_each_response_once(calls, tmp_path):
+    model = get_model(f"zerogap/{FOLDER}", memoize=False)
+    tasks = [task_of(name=str(epochs), epochs=epochs) for epochs in (EPOCHS, 1)]
+    logs = inspect_ai.eval(
+        tasks, model=model, max_tasks=2, max_tokens=12, log_dir=str(tmp_path), display="none"
+    )
+    assert [log.status for log in logs] == ["success"] * 2
+    assert sum(len(prompts) * options["num_samples"] for prompts, options in calls) == 2 * 6
+
+
+def test_an_attempt_that_takes_too_long_is_answered_by_the_next(evaluate, calls, monkeypatch):
+    expected = responses(evaluate())
+    draw = integration.sample
+
+    def slow(*arguments, **options):
+        time.sleep(1.5)
+        return draw(*arguments, **options)
+
+    calls.clear()
+    monkeypatch.setattr(integration, "sample", slow)
+    assert responses(evaluate(attempt_timeout=1)) == expected
+    assert len(calls) == 1
 
 
 def test_a_message_with_an_image_is_refused(evaluate):

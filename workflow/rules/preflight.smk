@@ -13,9 +13,8 @@ onstart:
             folder / jobs.ENGINE_RECORD, f"{CONFIG.decoding.engine}\n"
         )
     if checks:
-        (folder / "preflight.txt").write_text(
-            "".join(f"{check}\n" for check in checks)
-        )
+        text = "".join(f"{check}\n" for check in checks)
+        atomic.write_text(folder / "preflight.txt", text)
     if FORKS:
         start_forks()
 

@@ -13,8 +13,6 @@ from zerogap.errors import InputError
 from zerogap.io import hub
 from zerogap.io.resume import resumable_dir
 
-PATTERNS = [*hub.SMALL_FILES, *hub.WEIGHTS]
-SECOND_COPIES = ["consolidated*.safetensors", "*/*"]  # Mistral's own format, other formats
 WAITS = (2.0, 4.0, 8.0)  # seconds between the attempts, unless the hub says how long
 MAX_WAIT = 300.0  # seconds that the hub may ask for
 
@@ -60,8 +58,8 @@ def _download_once(repository: str, revision: str, folder: Path) -> str:
         repository,
         revision=commit,
         local_dir=folder,
-        allow_patterns=PATTERNS,
-        ignore_patterns=SECOND_COPIES,
+        allow_patterns=hub.FILES,
+        ignore_patterns=list(hub.SECOND_COPIES),
     )
     return commit
 

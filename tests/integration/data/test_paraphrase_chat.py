@@ -59,9 +59,9 @@ class Service:
         return httpx2.Response(status, headers=headers, content=content)
 
 
-def cut_off(text):
+def ended(reason, text):
     reply = completion(text)
-    reply["choices"][0]["finish_reason"] = "length"
+    reply["choices"][0]["finish_reason"] = reason
     return reply
 
 
@@ -155,7 +155,7 @@ def test_another_model_behind_the_name_stops_the_run_unless_it_is_allowed(serve,
         (200, completion("Tom ate from the bag.")),
         (200, completion("New Question: How many apples are still there for him?")),
         (200, completion("New Question: After eating 3 of 20, 21, 22, 23, 24 or 25 \ud83d")),
-        (200, cut_off("New Question: Tom ate 3 of 20, 21, 22, 23, 24 or 25 in all and")),
+        (200, ended("length", "New Question: Tom ate 3 of 20, 21, 22, 23, 24 or 25 and")),
     ],
 )
 def test_an_invalid_reply_is_requested_again(serve, tmp_path, bad):
@@ -248,11 +248,11 @@ def script(service, folder, on_invalid="error", **changed):
     table = split_test_questions(questions, len(questions), 6, 1)
     table["leaked"] = table.question != "Another one?"
     parquet.write(split, table, "questions", {})
-    endpoint = {"base_url": service.url, "model": "m", "api_key_env": "ZEROGAP_TEST_KEY"}
-    endpoint |= {"concurrency": 2, "max_attempts": 2, "request": {}, "served_model": None}
-    endpoint |= changed
+    endpoint = {"base_url": service.url, "model": "m", "max_attempts": 2, "request": {}}
+    endpoint |= {"served_model": None} | changed
     parameters = {"method": "chat", "on_invalid": on_invalid, "options": endpoint, "seed": 1}
-    paths = {"questions": split, "output": folder / "out.jsonl"}
+    how = {"options": {"concurrency": 2, "api_key_env": "ZEROGAP_TEST_KEY"}}
+    paths = {"questions": split, "output": folder / "out.jsonl", "unrecorded": json.dumps(how)}
     arguments = command_line("paraphrase_questions", folder, parameters, **paths)[2:]
     try:
         run(paraphrase_questions.main, arguments)
@@ -271,6 +271,15 @@ def failing(question, nth):
 
 def failing_later(question, nth):
     return refusing(question, nth) if nth == 1 else failing(question, nth)
+
+
+def cut_off(question, nth):
+    """As a service whose model is still thinking."""
+    return 200, ended("length", None) if " 22 " in question else completion(good(question))
+
+
+def filtered(question, nth):
+    return 200, ended("content_filter", good(question) if " 22 " in question else "")
 
 
 def empty(question, nth):
@@ -303,6 +312,14 @@ def test_another_endpoint_or_option_of_a_model_is_requested_for_every_question(s
         (
             failing_later, "skip", "1 of 6 questions got no reply from m",
             "run again\n  test-0002: status 500", 5,
+        ),
+        (
+            cut_off, "skip", "1 of 6 questions got no reply from m",
+            "run again\n  test-0002: a reply that was cut off; raise request.max_tokens", 5,
+        ),
+        (
+            filtered, "skip", "none of 6 questions has a valid paraphrase",
+            "test-0002: a reply that the service filtered", 0,
         ),
         (
             empty, "skip", "1 of 6 questions got no reply from m",

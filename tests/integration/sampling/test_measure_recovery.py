@@ -11,15 +11,27 @@ from helpers.rules import parity
 from helpers.tiny_models import tokenizer
 from zerogap.analysis.rail import replay
 from zerogap.data.token_kinds import token_kinds
+from zerogap.errors import InputError
 from zerogap.io import parquet
 from zerogap.sampling import cell, diagnostics, jobs
 
 QUESTIONS = 6  # with the gold answer 1
 PARAMETERS = {
-    "benchmark": BENCHMARK | {"extraction": "helpers.rules:parity"},
+    "benchmark": BENCHMARK
+    | {
+        "extraction": "helpers.rules:parity",
+        "prompt": BENCHMARK["prompt"] | {"target": " {rationale} The answer is {answer}!"},  # odd
+    },
     "sampling": SAMPLING,
     "metadata": {},
 }
+
+
+def test_stop_strings_that_cut_off_the_trained_answers_are_an_error(tmp_path):
+    inputs = write_inputs(tmp_path, QUESTIONS)
+    parameters = PARAMETERS | {"benchmark": PARAMETERS["benchmark"] | {"stop": ["The"]}}
+    with pytest.raises(InputError, match=r"does not find the answer 1 in .*prompt.target, stop"):
+        jobs.decode_greedy(**inputs, output=tmp_path / "greedy.parquet", **parameters)
 
 
 def measure_recovery(folder, output):

@@ -163,9 +163,9 @@ def test_a_folder_digest_changes_with_names_and_contents(folder, change, cached)
 
 def test_other_files_in_a_models_folder_do_not_change_its_digest(folder) -> None:
     before = folder_digest(folder)
-    (folder / ".cache").mkdir()
-    (folder / ".cache" / "model.metadata").touch()
-    (folder / "README.md").touch()
+    for name in ("README.md", ".cache/tokenizer.json.metadata", "checkpoint-5/model.safetensors"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).touch()
     assert folder_digest(folder) == before
 
 

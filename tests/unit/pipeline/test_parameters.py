@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from helpers.paths import ROOT
 from zerogap.io import meaning
 from zerogap.pipeline import parameters as parameters_module
 from zerogap.pipeline import targets
-from zerogap.pipeline.parameters import job_parameters, preparation_folder
+from zerogap.pipeline.parameters import job_parameters, preparation_folder, unrecorded
 
 CONTAMINATED = {"model": "llama2", "variant": "gsm8k"}
 CLEAN = {"model": "llama2", "variant": "clean_gsm8k"}
@@ -143,6 +144,17 @@ def test_weights_overwritten_in_place_change_all_jobs_on_their_base(tmp_path, mo
 def test_a_value_reaches_the_jobs_that_use_it_only(overlay, changed):
     before, after = all_parameters(), all_parameters(overlay)
     assert {job for job in JOBS if before[job] != after[job]} == changed
+
+
+def test_values_that_are_not_recorded_are_passed_by_the_rules_whose_jobs_have_some():
+    config = overlaid(PAPER, PREPARED)
+    having = {
+        rule
+        for rule, place in ((job.split()[0], place) for job, place in JOBS.items())
+        if json.loads(unrecorded(config, rule, place))
+    }
+    rules = "".join(path.read_text() for path in (ROOT / "workflow/rules").glob("*.smk"))
+    assert set(re.findall(r'unrecorded=unrecorded\("(\w+)"\)', rules)) == having
 
 
 def test_a_prepared_base_has_a_folder_per_base_and_values_and_for_all_seeds():

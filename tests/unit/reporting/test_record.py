@@ -51,6 +51,25 @@ def results(folder, **changed):
     return {r["evaluation_result_id"]: r for r in record(folder, **changed)["evaluation_results"]}
 
 
+def test_the_clean_models_second_batch_is_not_the_model_of_the_record(tmp_path):
+    made_by = {"identity": DRAWN, "clean_batch2": DRAWN | {"model": "someone/clean"}}
+    name = record(tmp_path, made_by=made_by | {"railcap": DRAWN})["model_info"]["name"]
+    assert name == record(tmp_path)["model_info"]["name"] != "unknown"
+
+
+def test_a_corrected_name_of_the_same_model_is_kept(tmp_path):
+    drawn = DRAWN | {"model_digest": "d"}
+    made_by = {"identity": drawn, "railcap": drawn}
+    filed = record(tmp_path, made_by=made_by)
+    filed["model_info"] |= {"name": "Someone/Model", "id": "Someone/Model"}
+    filed["source_metadata"]["evaluator_relationship"] = "first_party"
+    (tmp_path / "record.json").write_text(json.dumps(filed))
+    again = record(tmp_path, made_by=made_by)
+    assert again["model_info"]["id"] == "Someone/Model"
+    assert again["evaluation_id"].split("/")[1:3] == ["Someone", "Model"]
+    assert again["source_metadata"] == filed["source_metadata"]
+
+
 def test_a_record_has_the_required_fields(tmp_path):
     filed = record(tmp_path)
     values = [(filed, path) for path in REQUIRED.split()]

@@ -72,6 +72,16 @@ def test_values_equal_evaluate_on_the_same_tables(resample, tables, capsys):
     assert f"intervals over {resample}" in score(capsys, *paths)[1]
 
 
+def test_a_strategy_is_named_after_its_file_without_gz_and_after_its_whole_folder(tables, capsys):
+    frame = tables["ted"].drop(columns="leaked")
+    frame.to_csv("identity.csv.gz", index=False)
+    Path("T0.7").mkdir()
+    frame.to_csv("T0.7/counts.csv", index=False)
+    paths = ["--clean", "clean.parquet", "identity.csv.gz", "T0.7"]
+    out = json.loads(score(capsys, *paths, "--format", "json")[1])
+    assert {row["strategy"] for row in out["metrics"]} >= {"identity", "T0.7"}
+
+
 def test_every_format_shows_the_same_values(tables, capsys):
     columns = ["n_correct", "n_samples"]
     value = sa_ppg(*(tables[name][c] for name in ("ted", "clean") for c in columns))

@@ -281,6 +281,50 @@ def test_of_an_inspect_sample_that_was_run_again_the_last_record_counts():
     assert load("log.eval").counts.n_correct.tolist() == [2, 1]
 
 
+def test_an_inspect_sample_without_a_mark_is_left_out_unless_a_rule_marks_it():
+    samples = inspect_samples()
+    samples[0]["scores"]["match"]["value"] = float("nan")
+    log = text("log", json.dumps({"eval": {}, "samples": samples}))
+    loaded = load(log)
+    assert loaded.counts.n_samples.tolist() == [2, 3]
+    assert "1 samples that match did not score are left out" in " ".join(loaded.notes)
+    for sample in samples:
+        sample["scores"] = {}
+    log = text("log", json.dumps({"eval": {}, "samples": samples}))
+    assert load(log, extraction="numeric").counts.n_correct.tolist() == [2, 1]
+
+
+def test_on_several_gpus_lm_eval_repeats_the_last_request_of_some():
+    records = [record(k, ["18"] * (1 + (k == 2)), match=k % 2) for k in range(3)]
+    counts = load(json_lines("log", records)).counts
+    assert (counts.n_correct.tolist(), counts.n_samples.tolist()) == ([0, 1, 0], [1, 1, 1])
+
+
+def test_an_lm_eval_log_without_metrics_needs_a_rule():
+    records = [record(k, ["18"]) | {"metrics": ["bypass"], "bypass": None} for k in range(2)]
+    for each in records:
+        del each["exact_match"]
+    log = json_lines("log", records)
+    assert load(log, extraction="numeric").counts.n_correct.tolist() == [1, 1]
+    with pytest.raises(InputError, match="no metric says"):
+        load(log)
+
+
+def test_a_mean_over_epochs_in_every_eval_ever_is_no_mark():
+    records = eee_records()
+    records[0]["evaluation"] = {"score": 0.02, "is_correct": True}
+    log = json_lines("log", records)
+    with pytest.raises(
+        InputError, match=r"evaluation.score is 0.02, so is_correct marks no single"
+    ):
+        load(log)
+    assert load(log, extraction="numeric").counts.n_correct.tolist() == [2, 1]
+
+
+def test_lighteval_ids_of_several_splits_are_told_apart_by_their_question():
+    assert load(lighteval("f", id="0")).counts.question_id.nunique() == 2
+
+
 def test_inspect_samples_without_targets_are_counted():
     samples = [{k: v for k, v in each.items() if k != "target"} for each in inspect_samples()]
     counts = load(json_lines("log", samples)).counts
@@ -306,6 +350,7 @@ def test_the_text_of_an_inspect_sample_may_be_in_its_first_choice_only():
         ({"scores": {"match": {"value": "P"}}}, "the score match of sample 'q1' is 'P'; give"),
         ({"scores": {"match": {"value": [1]}}}, r"the score match of sample 'q1' is \[1\]; give"),
         ({"epoch": 2}, "duplicate row: question 'q1', sample 2"),
+        ({"invalidation": {"author": "me"}}, "sample 'q1' is invalidated; finish the log with"),
     ],
 )
 def test_an_unfinished_or_partial_inspect_log_is_an_error(change, message):

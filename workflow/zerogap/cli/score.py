@@ -225,7 +225,9 @@ def _named_paths(arguments: list[str]) -> dict[str, Path]:
     for argument in arguments:
         name, separator, file = argument.partition("=")
         if not separator or Path(argument).exists():
-            name, file = Path(argument).stem, argument
+            path = Path(argument)
+            name = path.name if path.is_dir() else Path(argument.removesuffix(".gz")).stem
+            file = argument
         if not NAME.fullmatch(name):
             raise InputError(
                 f"{argument}: the name {name!r} is empty or starts with a space or one of =+@-; "

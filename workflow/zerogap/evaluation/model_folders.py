@@ -14,7 +14,7 @@ from zerogap.engine import generation_config, loading, memory
 from zerogap.engine.decoder import Decoder
 from zerogap.errors import InputError, first_line
 from zerogap.io.digests import folder_digest
-from zerogap.io.hub import SMALL_FILES, WEIGHTS, hub_problem
+from zerogap.io.hub import FILES, SECOND_COPIES, hub_problem
 from zerogap.precision import used_precision
 from zerogap.sampling.responses import chat_prompt
 
@@ -87,7 +87,8 @@ def find(name: str, chat_template: ChatTemplate | None, dtype: str) -> Model:
         from huggingface_hub import snapshot_download
 
         try:
-            folder = Path(snapshot_download(name, allow_patterns=[*SMALL_FILES, *WEIGHTS]))
+            ignored = list(SECOND_COPIES)
+            folder = Path(snapshot_download(name, allow_patterns=FILES, ignore_patterns=ignored))
         except Exception as error:  # the hub's libraries raise many types
             raise InputError(hub_problem(error, name, None)) from error
     config = loading.check_folder(folder)

@@ -8,7 +8,7 @@ e-th of them, whatever the number of connections and also if an interrupted task
 
 import functools
 import hashlib
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,10 +16,12 @@ from typing import Any, Literal, NamedTuple, get_args
 from weakref import WeakKeyDictionary
 
 import anyio
+import anyio.lowlevel
 import anyio.to_thread
 import torch
 from inspect_ai._util.error import PrerequisiteError  # Inspect shows it as one line
 from inspect_ai.hooks import Hooks, TaskStart, hooks
+from inspect_ai.log._samples import sample_active
 from inspect_ai.model import (
     ChatMessage,
     GenerateConfig,
@@ -32,7 +34,6 @@ from inspect_ai.model import (
 )
 from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
 from inspect_ai.solver import TaskState
-from inspect_ai.solver._task_state import sample_state
 from rapidfuzz.distance import Levenshtein
 
 from zerogap.data.extraction import RULES
@@ -40,6 +41,7 @@ from zerogap.engine import loading
 from zerogap.errors import InputError, first_line
 from zerogap.io.digests import file_digest, folder_digest, value_digest
 from zerogap.sampling.api import sample
+from zerogap.sampling.arguments import paths
 from zerogap.sampling.responses import chat_prompt, encoded
 from zerogap.strategies.base import build
 
@@ -64,14 +66,13 @@ Dtype = Literal["float32", "bfloat16", "float16"]
 WITHOUT_STRATEGY = {"strategy": "identity"}  # as extra_body: what a scorer asks
 NEAR, MAX_WORDS = 0.05, 100  # of peakedness: share of words, and how many are compared
 
-_epochs = 1  # of the task that runs
+_epochs: dict[str, int] = {}  # of each task that runs, by its id
 
 
 @hooks(name="epochs", description="Tells models of zerogap the number of epochs.")
 class _Epochs(Hooks):  # type: ignore[misc]
     async def on_task_start(self, data: TaskStart) -> None:
-        global _epochs
-        _epochs = data.spec.config.epochs or 1
+        _epochs[data.eval_id] = data.spec.config.epochs or 1
 
 
 class Request(NamedTuple):
@@ -105,8 +106,8 @@ class ZerogapAPI(ModelAPI):  # type: ignore[misc]
 
     Args:
         model_name: the folder.
-        base_url: unused, as is `api_key`.
-        api_key: as `base_url`.
+        base_url: unused.
+        api_key: unused.
         config: Inspect's options of all requests.
         strategy: a strategy's name, or `package.module:Class`.
         chat_template: "apply" (default) or "ignore" the tokenizer's chat template, if it has one.
@@ -140,6 +141,7 @@ class ZerogapAPI(ModelAPI):  # type: ignore[misc]
                 if value not in get_args(values):
                     shown = ", ".join(get_args(values))
                     raise InputError(f"-M: must be one of {shown}, not {value}")
+            paths(base_model, neurons, None)
             self._tokenizer = loading.load_tokenizer(model_name)
             self._strategy = build({"class": strategy, "parameters": parameters})
             self._sample = functools.partial(
@@ -157,8 +159,8 @@ class ZerogapAPI(ModelAPI):  # type: ignore[misc]
         self.base_url = value_digest([made_of, repr(self._strategy), chat_template, dtype])
         self._lock = anyio.Lock()
         self._waiting: Counter[Request] = Counter()
-        self._asked: Counter[tuple[str, str]] = Counter()  # (sample, prompt) → how often
-        self._drawn: defaultdict[Request, dict[int, Drawn]] = defaultdict(dict)  # by sample id
+        self._asked: Counter[tuple[str, str]] = Counter()  # (attempt, question) → how often
+        self._drawn: dict[Request, list[Drawn]] = {}  # by sample id
 
     def max_tokens(self) -> int:
         """The longest response, where a task does not set it."""
@@ -186,10 +188,19 @@ class ZerogapAPI(ModelAPI):  # type: ignore[misc]
         values = {SAMPLING[name]: options[name] for name in SAMPLING if name in options}
         values |= {"strategy": None} if is_plain else {}
         values["stop"] = tuple(values.get("stop", ()))
-        text, reason, n_tokens = await self._response(*self._request(input, tuple(values.items())))
+        prompt = self._prompt(input)
+        # Later turns differ between epochs: one response at a time.
+        is_alone = is_plain or any(message.role == "assistant" for message in input)
+        request, position, asked = self._request(prompt, values, is_alone=is_alone)
+        try:
+            text, reason, n_tokens = await self._response(request, position)
+            await anyio.lowlevel.checkpoint_if_cancelled()
+        except BaseException:  # an attempt that Inspect gives up does not count
+            self._asked[asked] -= 1
+            raise
         stop_reason: Any = "max_tokens" if reason == "length" else "stop"
         output = ModelOutput.from_content(self.model_name, text, stop_reason)
-        n_input = len(encoded(self._tokenizer, [self._prompt(input)])[0])
+        n_input = len(encoded(self._tokenizer, [prompt])[0])
         output.usage = ModelUsage(
             input_tokens=n_input, output_tokens=n_tokens, total_tokens=n_input + n_tokens
         )
@@ -208,37 +219,41 @@ class ZerogapAPI(ModelAPI):  # type: ignore[misc]
             ) from error
 
     def _request(
-        self, messages: list[ChatMessage], arguments: tuple[tuple[str, Any], ...]
-    ) -> tuple[Request, int]:
-        """The request for a sample's next response to the messages, and the response's sample id.
+        self, prompt: str, values: dict[str, Any], *, is_alone: bool
+    ) -> tuple[Request, int, tuple[str, str]]:
+        """The request for the running sample's next response to a prompt.
 
-        A sample that asks the same prompt again gets other draws. Later turns differ between
-        epochs, so one response to them is drawn at a time.
+        A sample that asks again, or another with the same prompt, gets other draws. Returns the
+        position of the response among those drawn, and the key under which the question counts.
         """
-        state, prompt = sample_state(), self._prompt(messages)
-        sample_uuid, epoch = (state.uuid, state.epoch) if state else ("", 1)
-        self._asked[sample_uuid, prompt] += 1
-        name = hashlib.sha256(prompt.encode()).hexdigest()[:16]
-        name += f"-{self._asked[sample_uuid, prompt]}"
-        if any(message.role == "assistant" for message in messages):
-            return Request(prompt, f"{name}-{epoch}", 1, arguments), 0
-        return Request(prompt, name, max(_epochs, epoch), arguments), epoch - 1
+        active = sample_active()
+        sample_id, epoch = (active.sample.id, active.epoch) if active else ("", 1)
+        question = hashlib.sha256(f"{sample_id}\n{prompt}".encode()).hexdigest()[:16]
+        asked = active.id if active else "", question
+        self._asked[asked] += 1
+        name, arguments = f"{question}-{self._asked[asked]}", tuple(values.items())
+        if is_alone:
+            return Request(prompt, f"{name}-{epoch}", 1, arguments), 0, asked
+        epochs = _epochs.get(active.eval_id, 1) if active else 1
+        return Request(prompt, name, max(epochs, epoch), arguments), epoch - 1, asked
 
-    async def _response(self, request: Request, sample_id: int) -> Drawn:
+    async def _response(self, request: Request, position: int) -> Drawn:
         self._waiting[request] += 1
         try:
             await anyio.sleep(WAIT_SECONDS)
             async with self._lock:
-                if sample_id not in self._drawn[request]:
+                if request not in self._drawn:
                     like = [
                         each
-                        for each, number in self._waiting.items()
-                        if number and each[2:] == request[2:] and not self._drawn[each]
+                        for each in self._waiting
+                        if each[2:] == request[2:] and each not in self._drawn
                     ]
-                    await anyio.to_thread.run_sync(self._draw, list({request, *like}))
-                return self._drawn[request].pop(sample_id)
+                    await anyio.to_thread.run_sync(self._draw, like)
+                return self._drawn[request][position]  # which stays: it may be asked for again
         finally:
             self._waiting[request] -= 1
+            if not self._waiting[request]:
+                del self._waiting[request]
 
     def _draw(self, requests: list[Request]) -> None:
         """Draw all responses to every prompt."""
@@ -250,7 +265,7 @@ class ZerogapAPI(ModelAPI):  # type: ignore[misc]
                 raise InputError("the strategy filters responses; use zerogap evaluate")
         for each in requests:
             rows = table.loc[table.question_id == each.name, list(Drawn._fields)]
-            self._drawn[each] = dict(enumerate(map(Drawn._make, rows.itertuples(index=False))))
+            self._drawn[each] = list(map(Drawn._make, rows.itertuples(index=False)))
 
 
 @scorer(metrics=[mean(), stderr()])  # type: ignore[untyped-decorator]

@@ -11,9 +11,7 @@ from typing import Any
 
 from zerogap.errors import InputError
 from zerogap.io import atomic
-from zerogap.io.hub import SMALL_FILES, WEIGHTS
-
-FILES = (*SMALL_FILES, *WEIGHTS)  # of a model
+from zerogap.io.hub import FILES
 
 
 def value_digest(value: Any) -> str:
@@ -32,16 +30,15 @@ def file_digest(path: Path) -> str:
 
 
 def folder_digest(folder: Path, cache: Path | None = None) -> str:
-    """A digest of the names and contents of a model's files: a README next to them is none.
+    """A digest of the names and contents of a model's files, without those in further folders.
 
     Args:
         folder: the model's folder.
         cache: a JSON file that keeps digests between processes: only files whose size or times have
             changed are read again.
     """
-    paths = sorted(
-        path for path in folder.rglob("*") if path.is_file() and any(map(path.match, FILES))
-    )
+    found = (path for pattern in FILES for path in folder.glob(pattern) if path.is_file())
+    paths = sorted(set(found))
     known = read_cache(cache) if cache else {}
     keys = [json.dumps([str(path.resolve()), *_state(path)]) for path in paths]
     missing = {key: path for key, path in zip(keys, paths, strict=True) if key not in known}

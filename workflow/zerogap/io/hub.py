@@ -3,6 +3,7 @@
 import errno
 import sys
 from collections.abc import Iterator
+from fnmatch import fnmatch
 from typing import Any, cast
 
 from zerogap.errors import first_line
@@ -10,9 +11,19 @@ from zerogap.errors import first_line
 # Files of a model repository, without and with weights; other formats of weights can run code.
 SMALL_FILES = ("*.json", "*.jinja", "*.model", "tokenizer*", "*.txt")
 WEIGHTS = ("*.safetensors",)
+FILES = [*SMALL_FILES, *WEIGHTS]
+SECOND_COPIES = ("consolidated*.safetensors", "*/*")  # Mistral's own format, other formats
 
 LOG_IN = "log in with `hf auth login` or HF_TOKEN"
 LOCAL = {"model": "give a local folder", "dataset": "use local files"}  # instead of the hub
+
+
+def is_weights(name: str) -> bool:
+    """Whether a file of a model repository has weights that are fetched."""
+    first, second = (
+        any(fnmatch(name, pattern) for pattern in patterns) for patterns in (WEIGHTS, SECOND_COPIES)
+    )
+    return first and not second
 
 
 def hub_problem(

@@ -32,7 +32,7 @@ OTHER_ENGINE = "zerogap.sampling.vllm_sampler"  # run by the jobs that name an e
 DIGESTS = Path(".snakemake/zerogap/digests.json")  # of the files of bases
 CLEAN_STRATEGY = {"class": "identity", "parameters": {}}
 GREEDY_SAMPLING = {"max_new_tokens", "dtype", "batch_invariant", "batch_size"}
-UNRECORDED = {  # how a job is run, not what it makes; `stop` is checked by fetch_questions alone
+UNRECORDED = {  # how a job is run, not what it makes; fetch_questions only checks `stop`
     *("sampling.batch_size", "training.save_steps", "stop"),
     *("options.concurrency", "options.api_key_env"),
 }

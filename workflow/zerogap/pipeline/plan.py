@@ -47,7 +47,7 @@ GPUS = {  # memory bandwidth and dense bfloat16 operations relative to the A100'
 }
 BYTES_PER_TOKEN = 3  # of responses as compressed Parquet: ids and text
 ADAPTER_FRACTION = 0.1  # of a model's bytes
-RETRIES = 2  # of a job that exceeds `max_runtime`, in the Slurm profile
+RETRIES = 2  # of a job that exceeds its time limit, in the Slurm profile
 COLUMNS = ["rule", "model", "tokens", "rate", "source", "hours", "bytes"]
 
 
@@ -206,7 +206,7 @@ def plan_table(planned: pd.DataFrame, config: Config) -> Table:
     if too_long:
         notes.append(
             f"Warning: {', '.join(sorted(too_long))} may need more time than {RETRIES + 1} "
-            "attempts have: use more shards, or set-resources with a longer runtime."
+            "attempts have: use more shards, or raise max_runtime or, with set-resources, runtime."
         )
     return Table(
         label="tab:plan",

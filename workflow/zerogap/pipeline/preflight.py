@@ -22,7 +22,7 @@ from zerogap.data.questions import Question
 from zerogap.errors import InputError
 from zerogap.families import HUB_SIZES, ModelSize
 from zerogap.families.folders import read_config, read_json, read_tokenizer, text_values
-from zerogap.io.hub import access_problem, hub_problem
+from zerogap.io.hub import access_problem, hub_problem, is_weights
 from zerogap.pipeline import jobs, targets
 from zerogap.pipeline.models import base_files, model_size
 from zerogap.pipeline.parameters import strategy
@@ -169,8 +169,8 @@ def _access(kind: str, repository: str, revision: str | None) -> str:
         if problem := access_problem(error, repository, revision, kind):
             raise InputError(problem) from error
         raise
-    files = [file.rfilename for file in getattr(info, "siblings", None) or []]
-    if kind == "model" and not any(file.endswith(".safetensors") for file in files):
+    names = [file.rfilename for file in getattr(info, "siblings", None) or []]
+    if kind == "model" and not any(map(is_weights, names)):
         raise InputError(
             f"'{repository}' at '{revision}' has no safetensors weights, and other formats are "
             "not downloaded; name a revision that has them, or give a folder"

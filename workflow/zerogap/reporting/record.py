@@ -53,11 +53,13 @@ class Evaluation:
 def write_record(path: Path, values: pd.DataFrame, evaluation: Evaluation) -> None:
     """Write a record with one result per value; those of the clean model are left out.
 
-    What a reader has filled in there is kept. `values` has columns subset, n_questions, strategy,
-    metric, label, value, ci_low and ci_high, as `zerogap.scoring.score.summary`.
+    What a reader has filled in there about the same model is kept. `values` has columns subset,
+    n_questions, strategy, metric, label, value, ci_low and ci_high, as
+    `zerogap.scoring.score.summary`.
     """
     created = str(time.time())
-    model_info = _model_info(list(evaluation.made_by.values()))
+    made_by = (made for name, made in evaluation.made_by.items() if name not in CLEAN)
+    model_info = _model_info(list(made_by))
     benchmark = Path(evaluation.benchmark).name
     is_shown = values["value"].notna() & ~values["strategy"].isin(CLEAN)
     record = {
@@ -78,9 +80,14 @@ def write_record(path: Path, values: pd.DataFrame, evaluation: Evaluation) -> No
     }
     with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
         previous = json.loads(path.read_text(encoding="utf-8"))
-        if previous["model_info"]["id"] == model_info["id"]:
+        filled = previous["model_info"]
+        ids = (each["id"] for each in (filled, model_info))
+        digests = {each["additional_details"]["digest"] for each in (filled, model_info)}
+        if len(set(ids)) == 1 or (len(digests) == 1 and UNKNOWN not in digests):
             record["source_metadata"] = previous["source_metadata"]
-            availability = previous["model_info"]["additional_details"]["model_availability"]
+            model_info |= {key: filled[key] for key in ("name", "id")}
+            record["evaluation_id"] = f"{benchmark}/{model_info['id']}/{created}"
+            availability = filled["additional_details"]["model_availability"]
             model_info["additional_details"]["model_availability"] = availability
     text = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False)
     atomic.write_text(path, f"{text}\n")
@@ -149,6 +156,7 @@ def _result(row: Mapping[Any, Any], benchmark: str, evaluation: Evaluation) -> d
 
 def _metric_config(name: str, label: str, evaluation: Evaluation) -> dict[str, Any]:
     metric, is_difference, _ = name.partition("_vs_")
+    most = 2.0 if metric == "inflation" else 1.0  # less the references' own difference
     config: dict[str, Any] = {
         "evaluation_description": DESCRIPTIONS.get(metric)
         or (METRICS[metric].definition.__doc__ or "").split("\n")[0],
@@ -157,8 +165,8 @@ def _metric_config(name: str, label: str, evaluation: Evaluation) -> dict[str, A
         "metric_unit": "proportion",
         "lower_is_better": metric != "solve_mean",
         "score_type": "continuous",
-        "min_score": -1.0 if is_difference or metric in ("drop", "inflation") else 0.0,
-        "max_score": 1.0,
+        "min_score": -most if is_difference or metric in ("drop", "inflation") else 0.0,
+        "max_score": most,
     }
     if metric == "solve_mean":
         return config | {"metric_id": "pass_at_k", "metric_parameters": {"k": 1}}

@@ -99,7 +99,8 @@ def sample(
     generation_config.note_ignored(model.generation_config, model.name_or_path or "the model")
     fixed = call_identity(model, tokenizer, strategy, sampling) if target else {}
     with contextlib.ExitStack() as stack:
-        stack.enter_context(torch.device("cpu"))  # the script's default may be a GPU
+        if torch.get_default_device().type != "cpu":  # as a script may have set it
+            stack.enter_context(torch.device("cpu"))
         decoder = stack.enter_context(_decoder_of(model))
         context = Context([], [])
         if type(strategy) is not Identity:

@@ -26,6 +26,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from zerogap.data.prompts import PromptTemplate, check_targets
+from zerogap.data.questions import Question
 from zerogap.engine import loading
 from zerogap.engine.decoder import SamplingParams
 from zerogap.errors import InputError
@@ -54,8 +56,15 @@ def decode_greedy(
     metadata: Mapping[str, Any],
     engine: str = "zerogap",
 ) -> None:
-    """Write the `greedy` table: each question's greedy trajectory and the entropy of its steps."""
+    """Write the `greedy` table: each question's greedy trajectory and the entropy of its steps.
+
+    Raises:
+        InputError: the stop strings cut off the trained answers.
+    """
     inputs = JobInputs.read(model, questions, exemplars, sampling, benchmark)
+    columns = inputs.questions[["question", "rationale", "gold"]]
+    asked = [Question(*row) for row in columns.itertuples(index=False, name=None)]
+    check_targets(asked, PromptTemplate.of(benchmark["prompt"]), benchmark["stop"], inputs.rule)
     params, nothing = decoding_params(sampling, benchmark), base.Context([], [])
     decoding = engine, model, sampling["dtype"]
     with opened_sampler(*decoding, inputs, params, Identity(), nothing) as sampler:

@@ -1,13 +1,14 @@
 """Logs of other tools as rows of question_id, correct, response, gold and question.
 
-A format is one function: file and choice of its marks (None: the first) → the rows, each with the
-position of its record in the file, what its marks are ("" if there is no choice), and notes; a row
-with the list `responses` stands for as many rows. `FORMATS` says by which columns a format is
-recognised.
+A format is one function: file, choice of its marks (None: the first) and whether marks are wanted →
+the rows, each with the position of its record in the file, what its marks are ("" if there is no
+choice), and notes; a row with the list `responses` stands for as many rows. `FORMATS` says by which
+columns a format is recognised.
 """
 
 import hashlib
 import itertools
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -26,8 +27,10 @@ QUESTION_IDS = ("id", "question_id")  # of one of several responses, they are it
 INVALID = "[invalid]"  # what lm_eval's filters give where they find nothing
 
 
-def convert(file: ResponseFile, choice: str | None) -> tuple[ResponseFile, str, list[str]]:
-    """Bring a log of another tool into the form of other files.
+def convert(
+    file: ResponseFile, choice: str | None, *, marked: bool
+) -> tuple[ResponseFile, str, list[str]]:
+    """Bring a log of another tool into the form of other files, with the log's marks if `marked`.
 
     Returns:
         The file, what its marks are ("" if there is no choice of them), and notes.
@@ -39,7 +42,7 @@ def convert(file: ResponseFile, choice: str | None) -> tuple[ResponseFile, str, 
         return file, "", []
     for columns, read in FORMATS:
         if columns <= set(file.rows):
-            converted, marks, notes = read(file, choice)
+            converted, marks, notes = read(file, choice, marked)
             numbers = [file.numbers[record] for record, _ in converted]
             rows = pd.DataFrame([row for _, row in converted], numbers, dtype=object)
             if "responses" in rows:
@@ -49,15 +52,16 @@ def convert(file: ResponseFile, choice: str | None) -> tuple[ResponseFile, str, 
     return file, "", []
 
 
-def _lm_eval(file: ResponseFile, choice: str | None) -> Converted:
+def _lm_eval(file: ResponseFile, choice: str | None, marked: bool) -> Converted:
     """One record per document and filter, of lm-evaluation-harness (`--log_samples`).
 
     With `repeats` a record contains every raw response, but filters and metrics use only one of
-    them (or their majority), so the responses are scored here instead.
+    them (or their majority), so the responses are scored here instead. On several GPUs, the last
+    document of some has further responses, which only kept the others company.
     """
     records = _records(file)
     responses = [_responses(file, k, record["resps"]) for k, record in records]
-    repeated = any(len(texts) > 1 for texts in responses)
+    repeated = all(len(texts) > 1 for texts in responses)
     filters, notes = _filters(file, records)
     names = list(dict.fromkeys(filters))
     if repeated:
@@ -67,7 +71,7 @@ def _lm_eval(file: ResponseFile, choice: str | None) -> Converted:
     numbered = {str(k): name for k, name in enumerate(names, start=1)}
     chosen, others = _chosen(file, names, choice and numbered.get(choice, choice))
     selected = [(k, record) for k, record in records if filters[k] == chosen]
-    metric = "" if repeated else _metric(file, *selected[0])
+    metric = _metric(file, *selected[0]) if marked and not repeated else ""
     rows: list[tuple[int, Row]] = []
     for k, record in selected:
         for name in ("doc_id",) if metric else ("doc_id", "target"):
@@ -78,7 +82,7 @@ def _lm_eval(file: ResponseFile, choice: str | None) -> Converted:
             "gold": record["target"],
             "question": _part(record, "doc").get("question"),
             "doc_hash": _text(file, k, record, "doc_hash"),
-            "responses": responses[k],
+            "responses": responses[k] if repeated else responses[k][:1],
         }
         if metric:
             mark = FLAGS.get(str(record.get(metric)).lower())
@@ -141,22 +145,25 @@ def _metric(file: ResponseFile, k: int, record: Row) -> str:
     )
 
 
-def _inspect(file: ResponseFile, choice: str | None) -> Converted:
-    """One sample per question and epoch."""
+def _inspect(file: ResponseFile, choice: str | None, marked: bool) -> Converted:
+    """One sample per question and epoch, without those that the scorer left unscored."""
     records = _records(file)
     scores = [_part(sample, "scores") for _, sample in records]
     scorer, others = _chosen(file, itertools.chain(*scores), choice)
     rows: list[tuple[int, Row]] = []
     for (k, sample), marks in zip(records, scores, strict=True):
         score, metadata = marks.get(scorer), _part(sample, "metadata")
-        if not isinstance(score, dict):
+        if sample.get("invalidation") or (marked and not isinstance(score, dict)):
+            problem = "is invalidated" if sample.get("invalidation") else "has no score"
             raise file.error(
                 k,
-                f"sample {describe(sample['id'])} has no score; finish the log with "
+                f"sample {describe(sample['id'])} {problem}; finish the log with "
                 "inspect eval-retry or inspect score",
             )
-        value = score.get("value")
-        if not isinstance(value, str | int | float) or value not in INSPECT_MARKS:
+        value = _part(marks, scorer).get("value")
+        if marked and is_missing(value):
+            continue
+        if marked and (not isinstance(value, str | int | float) or value not in INSPECT_MARKS):
             raise file.error(
                 k,
                 f"the score {scorer} of sample {describe(sample['id'])} is {describe(value)}; "
@@ -165,7 +172,7 @@ def _inspect(file: ResponseFile, choice: str | None) -> Converted:
         row = {
             "question_id": sample["id"],
             "sample_id": sample["epoch"],
-            "correct": INSPECT_MARKS[value],
+            **({"correct": INSPECT_MARKS[value]} if marked else {}),
             "response": _completion(_part(sample, "output")),
             "gold": _only(sample.get("target")),
             "question": sample.get("input"),
@@ -173,7 +180,11 @@ def _inspect(file: ResponseFile, choice: str | None) -> Converted:
         if "cluster" in metadata:
             row["cluster"] = metadata["cluster"]
         rows.append((k, row))
-    return rows, f"{scorer} of the Inspect log{others}", []
+    if not rows:
+        raise InputError(f"{file.path}: the scorer {scorer} scored no sample; choose another")
+    unscored = len(records) - len(rows)
+    notes = [f"{unscored} samples that {scorer} did not score are left out"] if unscored else []
+    return rows, f"{scorer} of the Inspect log{others}", notes
 
 
 def _completion(output: Row) -> Any:
@@ -189,7 +200,7 @@ def _completion(output: Row) -> Any:
     return "" if content is None else content
 
 
-def _every_eval_ever(file: ResponseFile, choice: str | None) -> Converted:
+def _every_eval_ever(file: ResponseFile, choice: str | None, marked: bool) -> Converted:
     """One record per response, or several responses in a record, which are scored here."""
     records = _records(file)
     names = [str(r.get("evaluation_result_id") or r.get("evaluation_name")) for _, r in records]
@@ -201,8 +212,16 @@ def _every_eval_ever(file: ResponseFile, choice: str | None) -> Converted:
     rows: list[tuple[int, Row]] = []
     for (k, record), texts in zip(records, outputs, strict=True):
         asked, marks = _part(record, "input"), _part(record, "evaluation")
-        if "is_correct" not in marks:
+        mark = marks.get("is_correct")
+        if marked and "is_correct" not in marks:
             raise file.error(k, "evaluation.is_correct is missing; give true or false")
+        score = marks.get("score")
+        if marked and not repeated and not is_missing(score) and score != mark:
+            raise file.error(
+                k,
+                f"evaluation.score is {describe(score)}, so is_correct marks no single response; "
+                "give the log that the file was made from",
+            )
         row = {
             "question_id": record["sample_id"],
             "gold": _only(asked.get("reference")),
@@ -210,14 +229,19 @@ def _every_eval_ever(file: ResponseFile, choice: str | None) -> Converted:
             "doc_hash": record.get("sample_hash"),
             "responses": texts,
         }
-        if not repeated:
-            row["correct"] = marks["is_correct"]
+        if marked and not repeated:
+            row["correct"] = mark
         rows.append((k, row))
     return rows, f"{chosen} of the Every Eval Ever file{others}", []
 
 
-def _lighteval(file: ResponseFile, _: str | None) -> Converted:
-    """One document with all of its responses; its metrics are means over them."""
+def _lighteval(file: ResponseFile, _: str | None, __: bool) -> Converted:
+    """One document with all of its responses; its metrics are means over them.
+
+    Ids restart in each split of a task, so one that has several queries is no id.
+    """
+    docs = [_part(record, "doc") for _, record in _records(file)]
+    queries = Counter(name for name, _ in {(doc.get("id"), str(doc.get("query"))) for doc in docs})
     rows: list[tuple[int, Row]] = []
     for k, record in _records(file):
         doc, texts = _part(record, "doc"), _part(record, "model_response").get("text")
@@ -231,13 +255,14 @@ def _lighteval(file: ResponseFile, _: str | None) -> Converted:
         if not 0 <= index < len(choices):
             raise file.error(k, f"doc.gold_index is {index} of {len(choices)} choices")
         query = str(doc.get("query"))
-        key = doc.get("id") or hashlib.sha256(query.encode()).hexdigest()[:16]
+        key = doc.get("id") if queries[doc.get("id")] == 1 else None
+        key = key or hashlib.sha256(query.encode()).hexdigest()[:16]
         row = {"question_id": key, "gold": choices[index], "question": query}
         rows.append((k, row | {"responses": texts}))
     return rows, "", []
 
 
-def _nested(file: ResponseFile, _: str | None) -> Converted:
+def _nested(file: ResponseFile, _: str | None, __: bool) -> Converted:
     """One question with a list of texts, or of objects with text and mark."""
     rows: list[tuple[int, Row]] = []
     for k, record in _records(file):
@@ -288,7 +313,7 @@ def _only(value: Any) -> Any:
 
 
 # Columns that a log of the format has, and its reader.
-FORMATS: tuple[tuple[set[str], Callable[[ResponseFile, str | None], Converted]], ...] = (
+FORMATS: tuple[tuple[set[str], Callable[[ResponseFile, str | None, bool], Converted]], ...] = (
     ({"doc_id", "target", "resps"}, _lm_eval),
     ({"id", "epoch", "scores"}, _inspect),
     ({"sample_id", "evaluation", "evaluation_name"}, _every_eval_ever),

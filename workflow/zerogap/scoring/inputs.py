@@ -106,7 +106,7 @@ def load(
     grader = Grader(rule, list_disagreements=list_disagreements)
     file = read(path, COLUMNS)
     made_by = _provenance(file)
-    file, marks, notes_on_format = convert(file, filter_name)
+    file, marks, notes_on_format = convert(file, filter_name, marked=not extraction)
     # Where a file has both names, the alias is another column.
     aliases = {alias: name for alias, name in ALIASES.items() if name not in file.rows}
     rows = file.rows.rename(columns=aliases)

@@ -28,7 +28,9 @@ ACCEPTED = (
     "question_id with correct (one row per response), with n_correct and n_samples (one row per "
     "question), or with response and gold; or a sample log of lm_eval (doc_id, target, resps)"
 )
-INSPECT = ("id", "epoch", "input", "target", "scores", "output", "metadata")  # of a sample
+INSPECT = (  # of a sample
+    *("id", "epoch", "input", "target", "scores", "output", "metadata", "invalidation"),
+)
 # Keys of files of other kinds → what they are, and what to do.
 OTHER_KINDS = {
     "results config_general": "the results of lighteval; give details_*.parquet (--save-details)",

@@ -3,7 +3,9 @@
 The model is behind an OpenAI-compatible endpoint.
 """
 
+import contextlib
 import os
+import re
 import sys
 import threading
 from collections.abc import Callable, Mapping
@@ -35,8 +37,13 @@ MAX_RETRIES = 5  # of one request, by the library, with exponential back-off or 
 _TIMEOUT = 120.0  # seconds
 _MAX_BYTES = 1_000_000  # of a reply
 _PASSING = (408, 409, 425, 429)  # of the statuses below 500: another attempt may succeed
-# Ends of a reply that is not whole through no fault of the question: a limit, or an overload.
-_CUT_OFF = ("length", "insufficient_system_resource")
+_HALF_CHARACTER = re.compile("[\ud800-\udfff]")
+FILTERED = "content_filter"  # which the question itself causes
+INCOMPLETE = {  # why a reply ended → what it is, if it is not whole
+    "length": "a reply that was cut off; raise request.max_tokens",
+    "insufficient_system_resource": "a reply that was cut off by an overloaded service",
+    FILTERED: "a reply that the service filtered",
+}
 
 
 class Reply(NamedTuple):
@@ -210,12 +217,12 @@ def chat_endpoint(
 
 def _reply(completion: Any) -> Reply:
     """What a service has sent; it may leave any part out, or send another type."""
-    try:
-        choice = completion.choices[0]
-        content, reason = choice.message.content, choice.finish_reason
-        content.encode()  # half a character, of a pair, could not be written
-    except (AttributeError, LookupError, TypeError, UnicodeError):
-        content = reason = None
+    content = reason = None
+    with contextlib.suppress(AttributeError, LookupError, TypeError):
+        reason = completion.choices[0].finish_reason
+        content = completion.choices[0].message.content
+    if isinstance(content, str) and _HALF_CHARACTER.search(content):
+        content = None  # it could not be written
     made_by = [getattr(completion, name, None) for name in ("model", "system_fingerprint")]
     usage = getattr(completion, "usage", None)
     used = [getattr(usage, f"{kind}_tokens", None) for kind in ("prompt", "completion")]
@@ -263,11 +270,10 @@ def _request_until_valid(
         replies.append(reply)
         text = without_thinking(reply.text or "").strip()
         paraphrase = text.removeprefix(_PREFIX).strip()
-        is_cut_off = reply.finish_reason in _CUT_OFF
-        answered = bool(text) and not is_cut_off
-        if not answered:
-            end = f"a reply that was cut off ({reply.finish_reason}); raise request.max_tokens"
-            problem = end if is_cut_off else "an empty reply"
+        incomplete = INCOMPLETE.get(reply.finish_reason or "", "" if text else "an empty reply")
+        answered = not incomplete or reply.finish_reason == FILTERED
+        if incomplete:
+            problem, messages = incomplete, request
             continue
         if not text.startswith(_PREFIX):
             problem = f"the reply does not start with '{_PREFIX}'"

@@ -13,9 +13,9 @@ from zerogap.integrations.vllm.arguments import RailCapArguments, num_lne_blocks
 
 RUNNERS = [LogitsProcessor]  # what each model runner takes
 try:  # the model runner that GPUs use by default
-    from vllm.v1.worker.gpu.sample import logits_processor
+    from vllm.v1.worker.gpu.sample.logits_processor import LogitsProcessor as OnDevice
 
-    RUNNERS.append(logits_processor.LogitsProcessor)
+    RUNNERS.append(OnDevice)
 except ImportError:  # older versions have only the other runner
     pass
 
