@@ -11,6 +11,7 @@ from huggingface_hub import HfApi, snapshot_download
 from script_helpers import run
 from zerogap.errors import InputError
 from zerogap.io import hub
+from zerogap.io.digests import FILES
 from zerogap.io.resume import resumable_dir
 
 WAITS = (2.0, 4.0, 8.0)  # seconds between the attempts, unless the hub says how long
@@ -58,7 +59,7 @@ def _download_once(repository: str, revision: str, folder: Path) -> str:
         repository,
         revision=commit,
         local_dir=folder,
-        allow_patterns=hub.FILES,
+        allow_patterns=FILES,
         ignore_patterns=list(hub.SECOND_COPIES),
     )
     return commit

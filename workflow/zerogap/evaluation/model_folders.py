@@ -13,8 +13,8 @@ from zerogap.data.plain_text import ends_in_thinking, has_thinking
 from zerogap.engine import generation_config, loading, memory
 from zerogap.engine.decoder import Decoder
 from zerogap.errors import InputError, first_line
-from zerogap.io.digests import folder_digest
-from zerogap.io.hub import FILES, SECOND_COPIES, hub_problem
+from zerogap.io.digests import FILES, folder_digest
+from zerogap.io.hub import SECOND_COPIES, hub_problem
 from zerogap.precision import used_precision
 from zerogap.sampling.responses import chat_prompt
 

@@ -11,7 +11,11 @@ from typing import Any
 
 from zerogap.errors import InputError
 from zerogap.io import atomic
-from zerogap.io.hub import FILES
+
+# Files of a model, without and with weights; other formats of weights can run code.
+SMALL_FILES = ("*.json", "*.jinja", "*.model", "tokenizer*", "*.txt")
+WEIGHTS = ("*.safetensors",)
+FILES = [*SMALL_FILES, *WEIGHTS]
 
 
 def value_digest(value: Any) -> str:

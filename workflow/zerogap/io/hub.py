@@ -7,11 +7,8 @@ from fnmatch import fnmatch
 from typing import Any, cast
 
 from zerogap.errors import first_line
+from zerogap.io.digests import WEIGHTS
 
-# Files of a model repository, without and with weights; other formats of weights can run code.
-SMALL_FILES = ("*.json", "*.jinja", "*.model", "tokenizer*", "*.txt")
-WEIGHTS = ("*.safetensors",)
-FILES = [*SMALL_FILES, *WEIGHTS]
 SECOND_COPIES = ("consolidated*.safetensors", "*/*")  # Mistral's own format, other formats
 
 LOG_IN = "log in with `hf auth login` or HF_TOKEN"

@@ -16,7 +16,8 @@ from zerogap.families import (
     family_of_folder,
 )
 from zerogap.families.folders import tensor_names
-from zerogap.io.hub import SMALL_FILES, hub_problem
+from zerogap.io.digests import SMALL_FILES
+from zerogap.io.hub import hub_problem
 from zerogap.pipeline import targets
 
 if TYPE_CHECKING:
