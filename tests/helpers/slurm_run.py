@@ -11,6 +11,7 @@ from helpers.dry_runs import SNAKEMAKE
 from helpers.paths import ROOT
 from helpers.slurm_node import Cluster
 from helpers.workflow_rules import rule_texts
+from zerogap.pipeline.jobs import TIME_LIMITS
 
 PATIENCE = 1200  # seconds for anything; the slowest takes some minutes on two slow cores
 
@@ -71,9 +72,10 @@ def requests() -> dict[str, tuple[int, int, int]]:
     resources = {}
     for name, text in rule_texts().items():
         if memory := re.search(r"mem_mb=doubling\((\d+)\)", text):
-            minutes = re.search(r"runtime=minutes\((\d+)\)", text)
+            limit = re.search(r'runtime=minutes\((?:jobs.TIME_LIMITS\["(\w+)"]|(\d+))\)', text)
+            minutes = TIME_LIMITS[limit[1]] if limit[1] else int(limit[2])
             gpus = int("gpu=" in text)  # for trainings training.num_gpus, here 1
-            resources[name] = gpus, int(memory.group(1)), int(minutes.group(1))
+            resources[name] = gpus, int(memory.group(1)), minutes
     return resources
 
 
