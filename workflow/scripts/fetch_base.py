@@ -60,7 +60,7 @@ def _download_once(repository: str, revision: str, folder: Path) -> str:
         revision=commit,
         local_dir=folder,
         allow_patterns=FILES,
-        ignore_patterns=list(hub.SECOND_COPIES),
+        ignore_patterns=hub.SECOND_COPIES,
     )
     return commit
 

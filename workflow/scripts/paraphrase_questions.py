@@ -17,6 +17,7 @@ from zerogap.errors import InputError
 from zerogap.io import parquet
 from zerogap.io.text_files import write_json_lines
 
+LENGTHS = ("max_tokens", "max_completion_tokens")
 Valid = dict[str, dict[str, str | None]]  # question_id → paraphrase, and what made it
 
 
@@ -83,7 +84,10 @@ def _ask_model(
     """The paraphrases of a language model, and the questions for which none is valid."""
     options = dict(options)
     attempts = {key: options.pop(key) for key in ("max_attempts", "concurrency")}
-    identity = json.dumps({key: options[key] for key in options if key != "api_key_env"})
+    identified = {key: options[key] for key in options if key != "api_key_env"}
+    # A whole reply does not depend on how long it could have been.
+    request = {key: value for key, value in options["request"].items() if key not in LENGTHS}
+    identity = json.dumps(identified | {"request": request})
     valid, invalid, unanswered = paraphrase_all(
         texts, journal, partial(chat_endpoint, **options), identity=identity, **attempts
     )

@@ -53,7 +53,7 @@ class Service:
             return reply
         status, content = reply
         if status != 200:
-            content = {"error": {"message": f"{KEY} is over its limit"}}
+            content = {"error": content or {"message": f"{KEY} is over its limit"}}
         headers = {"retry-after-ms": "1", "Location": f"{self.url}/elsewhere"}
         content = content if isinstance(content, bytes) else json.dumps(content)
         return httpx2.Response(status, headers=headers, content=content)
@@ -191,6 +191,15 @@ def test_a_model_is_told_what_was_wrong_with_its_reply(serve, tmp_path):
     assert "missing numbers: 20, 3; added numbers: 9" in correction["content"]
 
 
+def test_after_a_reply_that_is_not_whole_the_conversation_starts_again(serve, tmp_path):
+    replies = ["New Question: no", None, "New Question: no"]
+    service = serve(lambda q, nth: (200, completion(replies[nth - 1])))
+    request(service, tmp_path / "journal.jsonl", questions=dict([next(iter(QUESTIONS.items()))]))
+    first, second, third = (body["messages"] for _, _, body in service.bodies)
+    assert len(second) == len(first) + 2
+    assert third == first
+
+
 def test_a_second_run_requests_only_the_questions_without_a_paraphrase(serve, tmp_path):
     """Each of them has its reason, and the replies that came are in the journal."""
     journal = tmp_path / "journal.jsonl"
@@ -279,7 +288,10 @@ def cut_off(question, nth):
 
 
 def filtered(question, nth):
-    return 200, ended("content_filter", good(question) if " 22 " in question else "")
+    """As Gemini's service ends a reply, and Azure's refuses a request."""
+    if " 22 " in question:
+        return 200, ended("content_filter: RECITATION", good(question))
+    return 400, {"message": "The prompt was filtered", "code": "content_filter"}
 
 
 def empty(question, nth):
@@ -292,7 +304,8 @@ def thinking(question, nth):
 
 def test_another_endpoint_or_option_of_a_model_is_requested_for_every_question(serve, tmp_path):
     service = serve(lambda q, nth: (200, completion(good(q))))
-    for option in ({}, {}, {"base_url": "http://other.test"}, {"request": {"temperature": 0.1}}):
+    others = [{"base_url": "http://other.test"}, {"request": {"temperature": 0.1}}]
+    for option in ({}, {}, {"request": {"max_tokens": 64}}, *others):
         assert script(service, tmp_path, **option) is None
     assert service.requests.total() == 3 * 6
 

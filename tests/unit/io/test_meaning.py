@@ -161,9 +161,17 @@ def test_a_folder_digest_changes_with_names_and_contents(folder, change, cached)
     assert folder_digest(folder, cache) != before
 
 
+OTHER = "consolidated.safetensors"
+
+
 def test_other_files_in_a_models_folder_do_not_change_its_digest(folder) -> None:
     before = folder_digest(folder)
-    for name in ("README.md", ".cache/tokenizer.json.metadata", "checkpoint-5/model.safetensors"):
+    for name in (
+        "README.md",
+        ".cache/tokenizer.json.metadata",
+        "checkpoint-5/model.safetensors",
+        OTHER,
+    ):
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).touch()
     assert folder_digest(folder) == before

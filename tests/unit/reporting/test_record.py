@@ -34,9 +34,12 @@ VALUES = [  # strategy, metric, value, low, high
 ]
 
 
-def record(folder, **changed):
-    columns = ["strategy", "metric", "value", "ci_low", "ci_high"]
-    values = pd.DataFrame(VALUES, columns=columns).assign(subset="all", n_questions=24, label="X")
+VALUE_COLUMNS = ["strategy", "metric", "value", "ci_low", "ci_high"]
+
+
+def record(folder, values=None, **changed):
+    values = pd.DataFrame(VALUES, columns=VALUE_COLUMNS) if values is None else values
+    values = values.assign(subset="all", n_questions=24, label="X")
     evaluation = {
         "benchmark": "gsm8k",
         "made_by": {"identity": DRAWN, "railcap": DRAWN},
@@ -57,8 +60,9 @@ def test_the_clean_models_second_batch_is_not_the_model_of_the_record(tmp_path):
     assert name == record(tmp_path)["model_info"]["name"] != "unknown"
 
 
-def test_a_corrected_name_of_the_same_model_is_kept(tmp_path):
-    drawn = DRAWN | {"model_digest": "d"}
+@pytest.mark.parametrize("digest", [{}, {"model_digest": "d"}])
+def test_a_corrected_name_of_the_same_model_is_kept(digest, tmp_path):
+    drawn = DRAWN | digest
     made_by = {"identity": drawn, "railcap": drawn}
     filed = record(tmp_path, made_by=made_by)
     filed["model_info"] |= {"name": "Someone/Model", "id": "Someone/Model"}
@@ -68,6 +72,16 @@ def test_a_corrected_name_of_the_same_model_is_kept(tmp_path):
     assert again["model_info"]["id"] == "Someone/Model"
     assert again["evaluation_id"].split("/")[1:3] == ["Someone", "Model"]
     assert again["source_metadata"] == filed["source_metadata"]
+    other = DRAWN | {"model": "someone/other"} | dict.fromkeys(digest, "e")
+    again = record(tmp_path, made_by={"identity": other, "railcap": other})
+    assert again["model_info"]["id"] == "someone/other"
+    assert again["source_metadata"] != filed["source_metadata"]
+
+
+def test_an_inflation_may_exceed_1_less_that_of_references(tmp_path):
+    values = pd.DataFrame([("identity", "inflation", 1.1, 1.0, 1.2)], columns=VALUE_COLUMNS)
+    config = record(tmp_path, values=values)["evaluation_results"][0]["metric_config"]
+    assert (config["min_score"], config["max_score"]) == (-2, 2)
 
 
 def test_a_record_has_the_required_fields(tmp_path):

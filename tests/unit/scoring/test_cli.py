@@ -303,6 +303,14 @@ def test_differences_of_few_questions_or_single_responses_are_not_marked(
     assert {s: "−1.000†" in row for s, row in zip(sections, rows, strict=True)} == marked
 
 
+def test_questions_with_one_response_or_none_are_single_responses(tables, capsys):
+    """As of a strategy that drops most of them."""
+    ids = tables["clean"].question_id
+    rows = [{"id": i, "n_correct": 0, "n_samples": int(k > 18)} for k, i in enumerate(ids)]
+    _, _, err = score(capsys, "--clean", "clean.parquet", json_lines("ted.jsonl", rows))
+    assert "ted.jsonl: one response per question, so" in err
+
+
 def test_disagreements_of_the_rules_are_written(capsys):
     rows = [{"id": 1, "response": text, "gold": "18"} for text in ("#### 18", "who knows")]
     clean = json_lines("clean.jsonl", rows)

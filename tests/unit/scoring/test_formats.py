@@ -292,12 +292,26 @@ def test_an_inspect_sample_without_a_mark_is_left_out_unless_a_rule_marks_it():
         sample["scores"] = {}
     log = text("log", json.dumps({"eval": {}, "samples": samples}))
     assert load(log, extraction="numeric").counts.n_correct.tolist() == [2, 1]
+    samples[0]["error"] = {"message": "out of memory"}  # so that it has no response
+    log = text("log", json.dumps({"eval": {}, "samples": samples}))
+    with pytest.raises(InputError, match="sample 'q1' has no score; finish the log with inspect"):
+        load(log, extraction="numeric")
+
+
+def test_a_scorer_that_scored_no_inspect_sample_is_an_error():
+    samples = inspect_samples()
+    for sample in samples:
+        sample["scores"]["match"]["value"] = float("nan")
+    with pytest.raises(InputError, match="the scorer match scored no sample"):
+        load(text("log", json.dumps({"eval": {}, "samples": samples})))
 
 
 def test_on_several_gpus_lm_eval_repeats_the_last_request_of_some():
     records = [record(k, ["18"] * (1 + (k == 2)), match=k % 2) for k in range(3)]
     counts = load(json_lines("log", records)).counts
     assert (counts.n_correct.tolist(), counts.n_samples.tolist()) == ([0, 1, 0], [1, 1, 1])
+    records = [record(k, ["18", "1"] * (1 + (k == 2))) for k in range(3)]
+    assert load(json_lines("log", records)).counts.n_samples.tolist() == [2, 2, 2]
 
 
 def test_an_lm_eval_log_without_metrics_needs_a_rule():

@@ -299,12 +299,12 @@ def test_texts_are_the_questions_and_the_first_three_responses():
     records = [
         record(number, list(texts), kind=kind)
         for kind in ("first", "second")
-        for number, texts in ((7, "abcd"), (8, "ab"))
+        for number, texts in ((7, "abcd"), (8, "efgh"))
     ]
     path = json_lines("log.jsonl", records)
     texts = load(path, with_texts=True).texts
     assert texts.questions == {"7": "How much?", "8": "How much?"}
-    assert texts.responses == {"7": ["a", "b", "c"], "8": ["a", "b"]}
+    assert texts.responses == {"7": ["a", "b", "c"], "8": ["e", "f", "g"]}
     assert load(path).texts == Texts()
 
 

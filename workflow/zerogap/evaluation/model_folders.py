@@ -87,7 +87,7 @@ def find(name: str, chat_template: ChatTemplate | None, dtype: str) -> Model:
         from huggingface_hub import snapshot_download
 
         try:
-            ignored = list(SECOND_COPIES)
+            ignored = SECOND_COPIES
             folder = Path(snapshot_download(name, allow_patterns=FILES, ignore_patterns=ignored))
         except Exception as error:  # the hub's libraries raise many types
             raise InputError(hub_problem(error, name, None)) from error

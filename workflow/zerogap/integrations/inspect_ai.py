@@ -8,8 +8,9 @@ e-th of them, whatever the number of connections and also if an interrupted task
 
 import functools
 import hashlib
-from collections import Counter
-from collections.abc import Iterator, Sequence
+import itertools
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
@@ -159,8 +160,9 @@ class ZerogapAPI(ModelAPI):  # type: ignore[misc]
         self.base_url = value_digest([made_of, repr(self._strategy), chat_template, dtype])
         self._lock = anyio.Lock()
         self._waiting: Counter[Request] = Counter()
-        self._asked: Counter[tuple[str, str]] = Counter()  # (attempt, question) → how often
-        self._drawn: dict[Request, list[Drawn]] = {}  # by sample id
+        # (attempt, question) → the numbers of its requests that were not given up
+        self._asked: defaultdict[tuple[str, str], set[int]] = defaultdict(set)
+        self._drawn: dict[Request, list[Drawn]] = {}  # in the order of epochs
 
     def max_tokens(self) -> int:
         """The longest response, where a task does not set it."""
@@ -191,12 +193,12 @@ class ZerogapAPI(ModelAPI):  # type: ignore[misc]
         prompt = self._prompt(input)
         # Later turns differ between epochs: one response at a time.
         is_alone = is_plain or any(message.role == "assistant" for message in input)
-        request, position, asked = self._request(prompt, values, is_alone=is_alone)
+        request, position, given_up = self._request(prompt, values, is_alone=is_alone)
         try:
             text, reason, n_tokens = await self._response(request, position)
             await anyio.lowlevel.checkpoint_if_cancelled()
-        except BaseException:  # an attempt that Inspect gives up does not count
-            self._asked[asked] -= 1
+        except BaseException:
+            given_up()
             raise
         stop_reason: Any = "max_tokens" if reason == "length" else "stop"
         output = ModelOutput.from_content(self.model_name, text, stop_reason)
@@ -220,22 +222,25 @@ class ZerogapAPI(ModelAPI):  # type: ignore[misc]
 
     def _request(
         self, prompt: str, values: dict[str, Any], *, is_alone: bool
-    ) -> tuple[Request, int, tuple[str, str]]:
+    ) -> tuple[Request, int, Callable[[], None]]:
         """The request for the running sample's next response to a prompt.
 
-        A sample that asks again, or another with the same prompt, gets other draws. Returns the
-        position of the response among those drawn, and the key under which the question counts.
+        A sample that asks again, or another with the same prompt, gets other draws; an attempt that
+        Inspect gives up does not count. Returns the position of the response among those drawn, and
+        what to call in that case.
         """
         active = sample_active()
         sample_id, epoch = (active.sample.id, active.epoch) if active else ("", 1)
         question = hashlib.sha256(f"{sample_id}\n{prompt}".encode()).hexdigest()[:16]
-        asked = active.id if active else "", question
-        self._asked[asked] += 1
-        name, arguments = f"{question}-{self._asked[asked]}", tuple(values.items())
+        numbers = self._asked[active.id if active else "", question]
+        number = next(each for each in itertools.count(1) if each not in numbers)
+        numbers.add(number)
+        given_up = functools.partial(numbers.discard, number)
+        name, arguments = f"{question}-{number}", tuple(values.items())
         if is_alone:
-            return Request(prompt, f"{name}-{epoch}", 1, arguments), 0, asked
+            return Request(prompt, f"{name}-{epoch}", 1, arguments), 0, given_up
         epochs = _epochs.get(active.eval_id, 1) if active else 1
-        return Request(prompt, name, max(epochs, epoch), arguments), epoch - 1, asked
+        return Request(prompt, name, max(epochs, epoch), arguments), epoch - 1, given_up
 
     async def _response(self, request: Request, position: int) -> Drawn:
         self._waiting[request] += 1
@@ -248,7 +253,10 @@ class ZerogapAPI(ModelAPI):  # type: ignore[misc]
                         for each in self._waiting
                         if each[2:] == request[2:] and each not in self._drawn
                     ]
-                    await anyio.to_thread.run_sync(self._draw, like)
+                    try:
+                        await anyio.to_thread.run_sync(self._draw, like)
+                    except PrerequisiteError:  # perhaps about the prompt of another sample
+                        await anyio.to_thread.run_sync(self._draw, [request])
                 return self._drawn[request][position]  # which stays: it may be asked for again
         finally:
             self._waiting[request] -= 1

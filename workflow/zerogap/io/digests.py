@@ -16,6 +16,7 @@ from zerogap.io import atomic
 SMALL_FILES = ("*.json", "*.jinja", "*.model", "tokenizer*", "*.txt")
 WEIGHTS = ("*.safetensors",)
 FILES = [*SMALL_FILES, *WEIGHTS]
+OTHER_COPIES = ["consolidated*.safetensors"]  # the same weights in Mistral's own format
 
 
 def value_digest(value: Any) -> str:
@@ -41,8 +42,11 @@ def folder_digest(folder: Path, cache: Path | None = None) -> str:
         cache: a JSON file that keeps digests between processes: only files whose size or times have
             changed are read again.
     """
-    found = (path for pattern in FILES for path in folder.glob(pattern) if path.is_file())
-    paths = sorted(set(found))
+    found, others = (
+        {path for pattern in patterns for path in folder.glob(pattern) if path.is_file()}
+        for patterns in (FILES, OTHER_COPIES)
+    )
+    paths = sorted(found - others)
     known = read_cache(cache) if cache else {}
     keys = [json.dumps([str(path.resolve()), *_state(path)]) for path in paths]
     missing = {key: path for key, path in zip(keys, paths, strict=True) if key not in known}
@@ -50,8 +54,7 @@ def folder_digest(folder: Path, cache: Path | None = None) -> str:
         known |= zip(missing, pool.map(file_digest, missing.values()), strict=True)
     if cache and missing:
         write_cache(cache, known)
-    names = [path.relative_to(folder).as_posix() for path in paths]
-    return value_digest([[name, known[key]] for name, key in zip(names, keys, strict=True)])
+    return value_digest([[path.name, known[key]] for path, key in zip(paths, keys, strict=True)])
 
 
 def read_cache(path: Path) -> dict[str, Any]:

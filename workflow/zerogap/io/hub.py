@@ -7,9 +7,9 @@ from fnmatch import fnmatch
 from typing import Any, cast
 
 from zerogap.errors import first_line
-from zerogap.io.digests import WEIGHTS
+from zerogap.io.digests import OTHER_COPIES, WEIGHTS
 
-SECOND_COPIES = ("consolidated*.safetensors", "*/*")  # Mistral's own format, other formats
+SECOND_COPIES = [*OTHER_COPIES, "*/*"]
 
 LOG_IN = "log in with `hf auth login` or HF_TOKEN"
 LOCAL = {"model": "give a local folder", "dataset": "use local files"}  # instead of the hub

@@ -62,33 +62,33 @@ def write_record(path: Path, values: pd.DataFrame, evaluation: Evaluation) -> No
     model_info = _model_info(list(made_by))
     benchmark = Path(evaluation.benchmark).name
     is_shown = values["value"].notna() & ~values["strategy"].isin(CLEAN)
+    source_metadata = {
+        "source_name": "zerogap",
+        "source_type": "evaluation_run",
+        "source_organization_name": UNKNOWN,
+        "evaluator_relationship": "other",
+    }
+    with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
+        previous = json.loads(path.read_text(encoding="utf-8"))
+        filled, own = previous["model_info"], model_info["additional_details"]
+        kept, is_known = filled["additional_details"], own["digest"] != UNKNOWN
+        has_same_name = own["name_in_files"] == kept.get("name_in_files", filled["id"])
+        if own["digest"] == kept.get("digest", UNKNOWN) and (is_known or has_same_name):
+            source_metadata = previous["source_metadata"]
+            own["model_availability"] = kept["model_availability"]
+            if is_known or own["name_in_files"] != UNKNOWN:  # which may be another model
+                model_info |= {key: filled[key] for key in ("name", "id")}
     record = {
         "schema_version": SCHEMA_VERSION,
         "evaluation_id": f"{benchmark}/{model_info['id']}/{created}",
         "retrieved_timestamp": created,
-        "source_metadata": {
-            "source_name": "zerogap",
-            "source_type": "evaluation_run",
-            "source_organization_name": UNKNOWN,
-            "evaluator_relationship": "other",
-        },
+        "source_metadata": source_metadata,
         "eval_library": {"name": "zerogap", "version": zerogap.__version__},
         "model_info": model_info,
         "evaluation_results": [
             _result(row, benchmark, evaluation) for row in values[is_shown].to_dict("records")
         ],
     }
-    with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
-        previous = json.loads(path.read_text(encoding="utf-8"))
-        filled = previous["model_info"]
-        ids = (each["id"] for each in (filled, model_info))
-        digests = {each["additional_details"]["digest"] for each in (filled, model_info)}
-        if len(set(ids)) == 1 or (len(digests) == 1 and UNKNOWN not in digests):
-            record["source_metadata"] = previous["source_metadata"]
-            model_info |= {key: filled[key] for key in ("name", "id")}
-            record["evaluation_id"] = f"{benchmark}/{model_info['id']}/{created}"
-            availability = filled["additional_details"]["model_availability"]
-            model_info["additional_details"]["model_availability"] = availability
     text = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False)
     atomic.write_text(path, f"{text}\n")
 
@@ -191,6 +191,7 @@ def _model_info(files: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             "deployment_type": "self_deployed" if used else UNKNOWN,
             "model_availability": UNKNOWN,
             "digest": digests.pop() if len(digests) == 1 else UNKNOWN,
+            "name_in_files": name,
         },
     }
 

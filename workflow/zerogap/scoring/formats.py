@@ -57,11 +57,12 @@ def _lm_eval(file: ResponseFile, choice: str | None, marked: bool) -> Converted:
 
     With `repeats` a record contains every raw response, but filters and metrics use only one of
     them (or their majority), so the responses are scored here instead. On several GPUs, the last
-    document of some has further responses, which only kept the others company.
+    document of some has further responses, which only kept the others company: they are left out.
     """
     records = _records(file)
     responses = [_responses(file, k, record["resps"]) for k, record in records]
-    repeated = all(len(texts) > 1 for texts in responses)
+    number = min(map(len, responses))
+    repeated = number > 1
     filters, notes = _filters(file, records)
     names = list(dict.fromkeys(filters))
     if repeated:
@@ -82,7 +83,7 @@ def _lm_eval(file: ResponseFile, choice: str | None, marked: bool) -> Converted:
             "gold": record["target"],
             "question": _part(record, "doc").get("question"),
             "doc_hash": _text(file, k, record, "doc_hash"),
-            "responses": responses[k] if repeated else responses[k][:1],
+            "responses": responses[k][:number],
         }
         if metric:
             mark = FLAGS.get(str(record.get(metric)).lower())
@@ -153,12 +154,14 @@ def _inspect(file: ResponseFile, choice: str | None, marked: bool) -> Converted:
     rows: list[tuple[int, Row]] = []
     for (k, sample), marks in zip(records, scores, strict=True):
         score, metadata = marks.get(scorer), _part(sample, "metadata")
-        if sample.get("invalidation") or (marked and not isinstance(score, dict)):
-            problem = "is invalidated" if sample.get("invalidation") else "has no score"
+        invalidated, failed = _part(sample, "invalidation"), _part(sample, "error")
+        if invalidated or (not isinstance(score, dict) and (marked or failed)):
+            problem = "is invalidated" if invalidated else "has no score"
+            remedy = "" if invalidated or failed else " or inspect score"
             raise file.error(
                 k,
                 f"sample {describe(sample['id'])} {problem}; finish the log with "
-                "inspect eval-retry or inspect score",
+                f"inspect eval-retry{remedy}",
             )
         value = _part(marks, scorer).get("value")
         if marked and is_missing(value):
@@ -220,7 +223,7 @@ def _every_eval_ever(file: ResponseFile, choice: str | None, marked: bool) -> Co
             raise file.error(
                 k,
                 f"evaluation.score is {describe(score)}, so is_correct marks no single response; "
-                "give the log that the file was made from",
+                f"give the log that the file was made from{others}",
             )
         row = {
             "question_id": record["sample_id"],

@@ -29,7 +29,7 @@ ACCEPTED = (
     "question), or with response and gold; or a sample log of lm_eval (doc_id, target, resps)"
 )
 INSPECT = (  # of a sample
-    *("id", "epoch", "input", "target", "scores", "output", "metadata", "invalidation"),
+    *("id", "epoch", "input", "target", "scores", "output", "metadata", "error", "invalidation"),
 )
 # Keys of files of other kinds → what they are, and what to do.
 OTHER_KINDS = {

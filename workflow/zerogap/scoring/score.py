@@ -136,7 +136,7 @@ def summary(metrics: pd.DataFrame, aligned: Aligned) -> pd.DataFrame:
     excludes_zero = ((ends["ci_low"] > 0) | (ends["ci_high"] < 0)).to_numpy()
     n_units = table["subset"].map(_subset_sizes(aligned.clean, unit_column(aligned.clean)))
     tables = (aligned.clean, *aligned.strategies.values())
-    several_responses = all(each["n_samples"].median() != 1 for each in tables)
+    several_responses = all(each["n_samples"].median() > 1 for each in tables)
     return table.assign(
         n_questions=table["subset"].map(_subset_sizes(aligned.clean, "question_id")),
         label=metric.map(labels),
@@ -239,7 +239,7 @@ def _notes(
             f"the number of responses per question differs between the files (medians: {shown}); "
             "the fewer there are, the more sampling noise adds to |gap|"
         )
-    single = [str(file.path) for file in files.values() if file.counts["n_samples"].median() == 1]
+    single = [str(file.path) for file in files.values() if file.counts["n_samples"].median() <= 1]
     if single:
         yield (
             f"{', '.join(single)}: one response per question, so a solve probability is 0 or 1, "

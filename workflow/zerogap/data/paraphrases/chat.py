@@ -38,7 +38,7 @@ _TIMEOUT = 120.0  # seconds
 _MAX_BYTES = 1_000_000  # of a reply
 _PASSING = (408, 409, 425, 429)  # of the statuses below 500: another attempt may succeed
 _HALF_CHARACTER = re.compile("[\ud800-\udfff]")
-FILTERED = "content_filter"  # which the question itself causes
+FILTERED = "content_filter"  # perhaps because of the question
 INCOMPLETE = {  # why a reply ended → what it is, if it is not whole
     "length": "a reply that was cut off; raise request.max_tokens",
     "insufficient_system_resource": "a reply that was cut off by an overloaded service",
@@ -191,6 +191,8 @@ def chat_endpoint(
                 model=model, messages=conversation, extra_body=request
             )
         except openai.APIStatusError as error:
+            if error.code == FILTERED:  # Azure's, with status 400
+                return Reply(None, FILTERED, None, None, 0, 0)
             if error.status_code < 500 and error.status_code not in _PASSING:
                 raise InputError(
                     f"{base_url} refuses requests to {model!r} with status {error.status_code}; "
@@ -229,6 +231,7 @@ def _reply(completion: Any) -> Reply:
     parts = (content, reason, *made_by)
     text, end, model, fingerprint = (part if isinstance(part, str) else None for part in parts)
     input_tokens, output_tokens = (n if isinstance(n, int) else 0 for n in used)
+    end = end and end.partition(":")[0]  # Gemini's has a reason: "content_filter: RECITATION"
     return Reply(text, end, model, fingerprint, input_tokens, output_tokens)
 
 
