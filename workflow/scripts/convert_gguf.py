@@ -28,9 +28,7 @@ def main(output: Path, *, package: str, file: str | list[str], end_token: str) -
         path, made = joined(parts, folder), folder / "model"
         tokenizer = read_tokenizer(path)
         if end_token not in tokenizer.get_vocab():
-            raise InputError(
-                f"gguf.end_token: {end_token!r} is no token of {path.name}; correct it"
-            )
+            raise InputError(f"gguf.end_token: {end_token!r} is not a token of {path.name}")
         tokenizer.eos_token = tokenizer.pad_token = end_token
         tokenizer.chat_template = None
         model = AutoModelForCausalLM.from_pretrained(

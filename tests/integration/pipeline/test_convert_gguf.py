@@ -110,7 +110,7 @@ def test_an_interrupted_conversion_leaves_no_base_that_a_later_run_would_read(
 def test_an_end_token_that_the_file_does_not_have_is_an_error(converted, monkeypatch):
     folder = converted.parent
     monkeypatch.setattr(convert_gguf, "package_file", lambda package, file: folder / file)
-    with pytest.raises(InputError, match=r"gguf.end_token: '<|im_ed|>' is no token of tiny.gguf"):
+    with pytest.raises(InputError, match=r"end_token: '<\|im_ed\|>' is not a token of tiny.gguf"):
         convert_gguf.main(folder / "other", **VALUES | {"end_token": "<|im_ed|>"})
 
 

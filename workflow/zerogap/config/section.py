@@ -90,7 +90,7 @@ def _readable(path: str) -> str:
             f"is {path!r}, which does not exist or is not readable; give the path of a "
             "JSON Lines file",
         )
-    return os.path.normpath(path)  # "data//train.jsonl" is no other file
+    return os.path.normpath(path)  # "data//train.jsonl" is the same file
 
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_]{1,64}$")]

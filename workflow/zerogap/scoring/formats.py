@@ -241,7 +241,7 @@ def _every_eval_ever(file: ResponseFile, choice: str | None, marked: bool) -> Co
 def _lighteval(file: ResponseFile, _: str | None, __: bool) -> Converted:
     """One document with all of its responses; its metrics are means over them.
 
-    Ids restart in each split of a task, so one that has several queries is no id.
+    Ids restart in each split of a task, so one with several queries says nothing.
     """
     docs = [_part(record, "doc") for _, record in _records(file)]
     queries = Counter(name for name, _ in {(doc.get("id"), str(doc.get("query"))) for doc in docs})
