@@ -256,6 +256,8 @@ class ZerogapAPI(ModelAPI):  # type: ignore[misc]
                     try:
                         await anyio.to_thread.run_sync(self._draw, like)
                     except PrerequisiteError:  # perhaps about the prompt of another sample
+                        if like == [request]:
+                            raise
                         await anyio.to_thread.run_sync(self._draw, [request])
                 return self._drawn[request][position]  # which stays: it may be asked for again
         finally:

@@ -4,8 +4,9 @@ import contextlib
 import functools
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -42,11 +43,11 @@ def folder_digest(folder: Path, cache: Path | None = None) -> str:
         cache: a JSON file that keeps digests between processes: only files whose size or times have
             changed are read again.
     """
-    found, others = (
-        {path for pattern in patterns for path in folder.glob(pattern) if path.is_file()}
-        for patterns in (FILES, OTHER_COPIES)
+    paths = sorted(
+        path
+        for path in folder.iterdir()
+        if matches(path.name, FILES) and not matches(path.name, OTHER_COPIES) and path.is_file()
     )
-    paths = sorted(found - others)
     known = read_cache(cache) if cache else {}
     keys = [json.dumps([str(path.resolve()), *_state(path)]) for path in paths]
     missing = {key: path for key, path in zip(keys, paths, strict=True) if key not in known}
@@ -55,6 +56,11 @@ def folder_digest(folder: Path, cache: Path | None = None) -> str:
     if cache and missing:
         write_cache(cache, known)
     return value_digest([[path.name, known[key]] for path, key in zip(paths, keys, strict=True)])
+
+
+def matches(name: str, patterns: Iterable[str]) -> bool:
+    """Whether a file's name, or its path in a repository, is one of the patterns."""
+    return any(fnmatch(name, pattern) for pattern in patterns)
 
 
 def read_cache(path: Path) -> dict[str, Any]:

@@ -3,13 +3,12 @@
 import errno
 import sys
 from collections.abc import Iterator
-from fnmatch import fnmatch
 from typing import Any, cast
 
 from zerogap.errors import first_line
-from zerogap.io.digests import OTHER_COPIES, WEIGHTS
+from zerogap.io.digests import OTHER_COPIES, WEIGHTS, matches
 
-SECOND_COPIES = [*OTHER_COPIES, "*/*"]
+SECOND_COPIES = [*OTHER_COPIES, "*/*"]  # also other formats, in folders of their own
 
 LOG_IN = "log in with `hf auth login` or HF_TOKEN"
 LOCAL = {"model": "give a local folder", "dataset": "use local files"}  # instead of the hub
@@ -17,10 +16,7 @@ LOCAL = {"model": "give a local folder", "dataset": "use local files"}  # instea
 
 def is_weights(name: str) -> bool:
     """Whether a file of a model repository has weights that are fetched."""
-    first, second = (
-        any(fnmatch(name, pattern) for pattern in patterns) for patterns in (WEIGHTS, SECOND_COPIES)
-    )
-    return first and not second
+    return matches(name, WEIGHTS) and not matches(name, SECOND_COPIES)
 
 
 def hub_problem(
