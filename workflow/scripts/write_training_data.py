@@ -24,14 +24,14 @@ def main(
     prompt: Values,
     cutoff_len: int,
 ) -> None:
-    from transformers import AutoTokenizer  # after script_helpers, which makes it faster
+    from zerogap.engine.loading import load_tokenizer  # after script_helpers, which makes it faster
 
-    tokenizer = AutoTokenizer.from_pretrained(base)
+    tokenizer = load_tokenizer(base)
     table = parquet.read_of_run(questions, "questions")
     column = "question"
     if contamination is not None:
         table, column = table[table.leaked], LEAKED_COLUMN[contamination]
-    shots = json.loads(exemplars.read_text()) if exemplars else []
+    shots = json.loads(exemplars.read_text("utf-8")) if exemplars else []
     datasets = {}
     if instructions:
         lines = json_lines(instructions, read_text(instructions), dict)

@@ -116,6 +116,30 @@ def test_every_architecture_draws_what_passes_over_whole_sequences_would(name, c
     assert drawn == expected
 
 
+def test_weights_that_a_first_pass_scales_are_scaled_once():
+    """RWKV does so in place, and the trial computes with copies in float32."""
+    config = t.AutoConfig.for_model("rwkv", **ARCHITECTURES["rwkv"][0], rescale_every=1)
+    torch.manual_seed(0)
+    used = t.AutoModelForCausalLM.from_config(config).bfloat16().eval()
+    fresh = t.AutoModelForCausalLM.from_config(config).bfloat16().eval()
+    fresh.load_state_dict(used.state_dict())
+    loading.decoder(used)
+    ids = torch.arange(20)[None]
+    with torch.inference_mode():
+        assert torch.equal(used(ids).logits, fresh(ids).logits)
+
+
+@pytest.mark.parametrize(("window", "length"), [(8, 21), (200, 213), (250, 256), (300, 21)])
+def test_a_trial_is_longer_than_a_window_that_can_hide_something(window, length):
+    config = t.AutoConfig.for_model("mistral", **SIZES, sliding_window=window)
+    made, lengths = t.AutoModelForCausalLM.from_config(config), set()
+    made.register_forward_pre_hook(
+        lambda _, __, kwargs: lengths.add(kwargs["input_ids"].shape[1]), with_kwargs=True
+    )
+    Trial(made, 256)
+    assert max(lengths) == length
+
+
 def test_a_fallback_restores_the_models_own_attention():
     hf_model = built("bloom")
     own_attention = hf_model.config._attn_implementation

@@ -4,6 +4,7 @@ import re
 import pandas as pd
 import pytest
 from huggingface_hub.errors import GatedRepoError
+from tokenizers import processors
 
 from helpers.tiny_models import END_TOKEN, model, tokenizer
 from zerogap.data.prompts import DEFAULT_TEMPLATE
@@ -71,6 +72,26 @@ def test_models_that_cannot_be_used_are_named_with_the_remedy(folder):
     for path in folder.glob("tokenizer*"):
         path.unlink()
     assert "its tokenizer cannot be read" in rejected(folder)
+
+
+def test_a_class_that_splits_texts_otherwise_than_the_tokenizer_file_is_an_error(folder):
+    path = folder / "tokenizer_config.json"
+    as_saved = json.loads(path.read_text())
+    path.write_text(json.dumps(as_saved | {"tokenizer_class": "LlamaTokenizerFast"}))
+    assert "LlamaTokenizer, which splits texts otherwise" in rejected(folder)
+    path.write_text(json.dumps(as_saved | {"tokenizer_class": "PreTrainedTokenizerFast"}))
+    assert (
+        loading.load_tokenizer(folder).decode(tokenizer()("A: 12 + 3")["input_ids"]) == "A: 12 + 3"
+    )
+
+
+def test_a_tokenizer_that_ends_every_prompt_is_an_error(folder):
+    words = tokenizer()
+    words.backend_tokenizer.post_processor = processors.TemplateProcessing(
+        "$A </s>", special_tokens=[("</s>", END_TOKEN)]
+    )
+    words.save_pretrained(folder)
+    assert "it ends every prompt with its end token" in rejected(folder)
 
 
 @pytest.mark.parametrize("name", ["/nowhere/model", "results/quick/llama2/model", "a.safetensors"])

@@ -122,6 +122,6 @@ _Loader.add_multi_constructor("!", lambda loader, suffix, node: None)
 
 def _lm_eval_exemplars() -> list[Exemplar]:
     path = package_file("lm_eval", "lm_eval/tasks/gsm8k/gsm8k-cot.yaml")
-    task = yaml.load(path.read_text(), _Loader)  # noqa: S506
+    task = yaml.load(path.read_bytes(), _Loader)  # noqa: S506
     samples = task["fewshot_config"]["samples"]
     return [{key: shot[key] for key in ("question", "target")} for shot in samples]

@@ -28,6 +28,8 @@ from zerogap.errors import InputError, first_line
 from zerogap.families.folders import read_tokenizer, tensor_names
 from zerogap.families.structure import config_of, problem_of
 
+_PROBE = "Q: Tom has 1,450 apples.\n\nHe buys 23 in 2023.\nA: 12 + 345 = 357"
+
 
 def load(folder: str | Path, dtype: str) -> PreTrainedModel:
     """Load a model for evaluation, on the GPU if there is one.
@@ -117,38 +119,57 @@ def read_model(folder: str | Path, dtype: torch.dtype, **options: Any) -> PreTra
 def load_tokenizer(folder: str | Path) -> PreTrainedTokenizerBase:
     """Load the tokenizer of a model folder.
 
+    `transformers` makes a tokenizer of the class that `tokenizer_config.json` names, and some
+    classes split texts in their own way, whatever `tokenizer.json` says: LlamaTokenizer loses the
+    spaces of a byte-level vocabulary (DeepSeek's distilled Llamas), GPT2Tokenizer keeps digits
+    together (OLMo 2). Every prompt would be garbled, and nobody would notice.
+
     Raises:
-        InputError: it cannot be read, or does not turn a text into tokens.
+        InputError: it cannot be read, does not turn a text into tokens, splits it otherwise than
+            its `tokenizer.json`, or ends every prompt.
     """
-    read_tokenizer(Path(folder))
+    stored = read_tokenizer(Path(folder))
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder)
-        if not has_texts(tokenizer):
-            raise ValueError(f"{type(tokenizer).__name__} does not encode special tokens")
-        tokens = set(tokenizer("1 + 2", add_special_tokens=False)["input_ids"])
-        if not tokens - {tokenizer.unk_token_id}:
-            raise ValueError("it turns '1 + 2' into no tokens")
+        if problem := tokenizer_problem(tokenizer):
+            raise ValueError(problem)
+        tokens: list[int] = tokenizer(_PROBE, add_special_tokens=False)["input_ids"]
+        if not set(tokens) - {tokenizer.unk_token_id}:
+            raise ValueError(f"it turns {_PROBE!r} into no tokens")
     except Exception as error:  # many types, from three libraries
         raise InputError(
             f"{folder}: its tokenizer cannot be read ({problem_of(error)}); copy its files again, "
             "or save it with save_pretrained in the model's folder"
         ) from error
+    if stored is not None:
+        stored.no_truncation()
+        if stored.encode(_PROBE, add_special_tokens=False).ids != tokens:
+            raise InputError(
+                f"{folder}: transformers makes it a {type(tokenizer).__name__}, which splits texts "
+                "otherwise than its tokenizer.json; set tokenizer_class to "
+                '"PreTrainedTokenizerFast" in tokenizer_config.json'
+            )
     return tokenizer
 
 
-def has_texts(tokenizer: PreTrainedTokenizerBase) -> bool:
-    """Whether special tokens have texts: those of mistral-common do not, and cannot be prompted."""
-    return isinstance(tokenizer.added_tokens_decoder, dict)
+def tokenizer_problem(tokenizer: PreTrainedTokenizerBase) -> str:
+    """Why prompts cannot be encoded with a tokenizer; "" if they can."""
+    # Those of mistral-common do not encode special tokens.
+    if not isinstance(tokenizer.added_tokens_decoder, dict):
+        name = type(tokenizer).__name__
+        return f"{name} does not encode special tokens; load tekken.json as PreTrainedTokenizerFast"
+    if tokenizer.eos_token_id in tokenizer("1 + 2")["input_ids"][-1:]:
+        return "it ends every prompt with its end token; save it with add_eos_token = False"
+    return ""
 
 
-def check_folder(folder: str | Path, *, with_tokenizer: bool = True) -> PreTrainedConfig:
+def check_folder(folder: str | Path) -> PreTrainedConfig:
     """Check a model folder as far as is possible without memory for its weights.
 
     Returns its configuration. A model that is only fed tokens needs no tokenizer.
 
     Raises:
-        InputError: see :func:`read_model` and :func:`load_tokenizer`; or the model has no
-            positions, or fewer tokens than the tokenizer.
+        InputError: see :func:`read_model`; or the model has no positions.
     """
     files = Path(folder)
     if (files / "adapter_config.json").exists() and not (files / "config.json").exists():
@@ -158,15 +179,9 @@ def check_folder(folder: str | Path, *, with_tokenizer: bool = True) -> PreTrain
         )
     config = config_of(folder)
     with _quiet():
-        model = read_model(folder, torch.float32, device_map="meta")
+        read_model(folder, torch.float32, device_map="meta")
     if (positions := context_length(config)) < 1:
         raise InputError(f"{folder}/config.json: has {positions} positions; correct it")
-    num_tokens = model.get_input_embeddings().weight.shape[0]
-    if with_tokenizer and (needed := load_tokenizer(folder).vocab_size) > num_tokens:
-        raise InputError(
-            f"{folder}: the tokenizer has {needed} tokens and the model {num_tokens}; copy the "
-            "model's own tokenizer"
-        )
     return config
 
 
@@ -223,13 +238,18 @@ def decoder(model: PreTrainedModel, *, with_logits: bool = True) -> SharedPrompt
             f"{model.config.model_type}: its forward pass fails ({problem_of(error)}); choose a "
             "model and a dtype in which model(input_ids) gives logits"
         ) from error
-    misfit = trial.misfit(SharedPromptDecoder)
+    if devices := sorted({str(each.device) for each in model.parameters()} - {str(model.device)}):
+        misfit: str | None = (
+            f"it is also on {', '.join(devices)}; device_map={{'': 0}} keeps it on one"
+        )
+    else:
+        misfit = trial.misfit(SharedPromptDecoder)
     memory.release()  # a decoder refers to itself, so that the trial's still holds its tensors
     if misfit is None:
         return SharedPromptDecoder(model, with_logits=with_logits)
     own_misfit = trial.misfit(HFDecoder)
     model.set_attn_implementation(trial.attention)
-    problem = f"{model.config.model_type}: the shared prompt cache does not fit this architecture "
+    problem = f"{model.config.model_type}: the shared prompt cache does not fit this model "
     if own_misfit is None:
         print(
             f"{problem}({misfit}); falling back to the model's own cache, one question at a time "

@@ -9,9 +9,10 @@
 A new object is made for every forward pass and handed to the model as its `past_key_values`. The
 model calls `update` with a layer's new keys and values (B, Hkv, L, D), and the attention interface
 calls `attend` with what this returned. (`get_seq_length` lets models number positions; ours are
-passed explicitly.) The object holds everything that is specific to that pass; the keys and values
-are in the :class:`~zerogap.engine.prompt_cache.PromptCache`. A step takes one softmax over all
-three parts, so its result is that of ordinary attention over the whole sequence.
+passed explicitly. Llama 4 scales queries by it, but gets its own cache because of its chunks.) The
+object holds everything that is specific to that pass; the keys and values are in the
+:class:`~zerogap.engine.prompt_cache.PromptCache`. A step takes one softmax over all three parts, so
+its result is that of ordinary attention over the whole sequence.
 
 Shapes: as in :mod:`zerogap.engine.prompt_cache`; Hq query heads, G = Hq / Hkv, W rows per question,
 r rows of a chunk.
@@ -153,7 +154,7 @@ def step_plan(cache: PromptCache) -> tuple[int, list[IntArray]]:
     start = cache.prefix_length + cache.question_length[cache.row_question]
     padding = 0
     if cache.capacity is not None:
-        padding = padded_rows(len(start)) - len(start)
+        padding = min(padded_rows(len(start)), cache.capacity.max_rows) - len(start)
         # A kernel that reads no padding needs no shape of its own for every width.
         any_width = all(layer.step_kernel == "gpu" for layer in cache.layers.values())
         width = padded_columns(cache.capacity.max_new_tokens if any_width else width)
@@ -370,6 +371,10 @@ def _causal_attention(
     )
     visible = (distance >= 0) & (distance < (weighting.window or num_keys))
     if weighting.softcap is None and weighting.sinks is None:
+        if key.is_cuda:  # where a mask and fewer heads together would select the slow math kernel
+            key, value = (
+                x.repeat_interleave(query.shape[1] // x.shape[1], 1) for x in (key, value)
+            )
         return attention(query, key, value, attn_mask=visible).transpose(1, 2)
     batch, heads, _, size = key.shape
     grouped = (query * scaling).reshape(batch, heads, -1, size)  # the queries of a key's heads

@@ -46,17 +46,7 @@ class StopStrings:
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, stops: list[str]) -> None:
         check_stops(stops)
-        texts = _token_texts(tokenizer, len(tokenizer)) if stops else []
-        characters = set("".join(texts))
-        for stop in stops:
-            if missing := set(stop) - characters:
-                raise InputError(
-                    f"stop: {stop!r} cannot be used, because no token of this tokenizer contains "
-                    f"{', '.join(sorted(map(repr, missing)))}; characters that it spells from "
-                    "several tokens are not supported here"
-                )
-        # A model's vocabulary may be padded beyond the tokenizer's: such a token spells nothing.
-        self._table = _transitions(stops, [*texts, ""])
+        self._table = _table(tokenizer, tuple(stops), len(tokenizer))
 
     def start(self, num_rows: int) -> IntArray:
         """The states (num_rows,) before the first token."""
@@ -64,7 +54,8 @@ class StopStrings:
 
     def advance(self, states: IntArray, tokens: IntArray) -> IntArray:
         """The states after one more token (R,) per row."""
-        after: IntArray = self._table[states, np.minimum(tokens, self._table.shape[1] - 1)]
+        last = self._table.shape[1] - 1
+        after: IntArray = self._table[states, np.minimum(tokens, last)].astype(np.int64)
         return after
 
     def reached(self, states: IntArray) -> NDArray[np.bool_]:
@@ -73,7 +64,24 @@ class StopStrings:
         return reached
 
 
-@functools.lru_cache(maxsize=1)  # a quarter of a second per call with 50,000 tokens
+@functools.lru_cache(maxsize=1)  # seconds with 262,144 tokens, for every chunk of samples
+def _table(
+    tokenizer: PreTrainedTokenizerBase, stops: tuple[str, ...], num_tokens: int
+) -> NDArray[np.int16]:
+    texts = _token_texts(tokenizer, num_tokens) if stops else []
+    characters = set("".join(texts))
+    for stop in stops:
+        if missing := set(stop) - characters:
+            raise InputError(
+                f"stop: {stop!r} cannot be used, because no token of this tokenizer contains "
+                f"{', '.join(sorted(map(repr, missing)))}; characters that it spells from "
+                "several tokens are not supported here"
+            )
+    # A model's vocabulary may be padded beyond the tokenizer's: such a token spells nothing.
+    return _transitions(stops, [*texts, ""])
+
+
+@functools.lru_cache(maxsize=1)  # other stop strings need the same texts
 def _token_texts(tokenizer: PreTrainedTokenizerBase, num_tokens: int) -> list[str]:
     """The text that each of a tokenizer's tokens adds within a response.
 
@@ -90,7 +98,7 @@ def _token_texts(tokenizer: PreTrainedTokenizerBase, num_tokens: int) -> list[st
     return texts
 
 
-def _transitions(stops: list[str], texts: list[str]) -> IntArray:
+def _transitions(stops: Sequence[str], texts: list[str]) -> NDArray[np.int16]:
     """State after each token's text, for every start state (states, V).
 
     The automaton of Aho and Corasick works on characters: after a mismatch it continues with the
@@ -100,7 +108,8 @@ def _transitions(stops: list[str], texts: list[str]) -> IntArray:
     numbers = {character: number for number, character in enumerate(set("".join(stops)), start=1)}
     beginnings = {"", *(stop[:length] for stop in stops for length in range(len(stop)))}
     states = {text: state for state, text in enumerate(sorted(beginnings, key=len))}
-    automaton = np.zeros((len(states) + 1, len(numbers) + 1), dtype=np.int64)  # column 0: any other
+    # Column 0: any other character. At most MAX_CHARACTERS + 2 states.
+    automaton = np.zeros((len(states) + 1, len(numbers) + 1), dtype=np.int16)
     for text, state in states.items():
         endings = (text[start:] for start in range(1, len(text)))
         automaton[state] = automaton[next((states[end] for end in endings if end in states), 0)]
@@ -110,7 +119,8 @@ def _transitions(stops: list[str], texts: list[str]) -> IntArray:
             elif longer in states:
                 automaton[state, number] = states[longer]
     automaton[len(states)] = len(states)
-    table = np.repeat(np.arange(len(automaton))[:, None], len(texts), axis=1)
+    start = np.arange(len(automaton), dtype=np.int16)
+    table = np.repeat(start[:, None], len(texts), axis=1)
     tokens = list(range(len(texts)))
     for position in range(max(map(len, texts))):
         tokens = [token for token in tokens if len(texts[token]) > position]

@@ -47,7 +47,8 @@ class Trial:
         limits = (
             getattr(config, name, None) for name in ("sliding_window", "attention_chunk_size")
         )
-        window = min(max(filter(None, limits), default=8), context_length // 2)
+        window = max((limit for limit in limits if limit and limit < context_length), default=8)
+        window = max(1, min(window, context_length - (4 + QUESTION_LENGTH + NUM_STEPS)))
         generator = torch.Generator().manual_seed(0)
         # Special tokens, such as an image's, are at the end of a vocabulary.
         ids = torch.randint(
@@ -115,6 +116,8 @@ class Trial:
         if own == ATTENTION:  # of an earlier decoder of the same model
             own = "eager"
         few = self._ids[:1, -8:]
+        self._model.set_attn_implementation(own)
+        _whole_pass(self._model, few)  # a first pass may scale weights in place (RWKV)
         logits = {}
         for attention in dict.fromkeys([own, "eager"]):
             self._model.set_attn_implementation(attention)

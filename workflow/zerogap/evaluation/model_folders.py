@@ -46,7 +46,7 @@ class Model:
 
     @cached_property
     def digest(self) -> str:
-        """A digest of all files."""
+        """A digest of the model's files."""
         return folder_digest(self.folder)
 
     @cached_property
@@ -93,6 +93,12 @@ def find(name: str, chat_template: ChatTemplate | None, dtype: str) -> Model:
             raise InputError(hub_problem(error, name, None)) from error
     config = loading.check_folder(folder)
     tokenizer, generation = loading.load_tokenizer(folder), generation_config.read(folder)
+    num_tokens = config.get_text_config().vocab_size
+    if tokenizer.vocab_size > num_tokens:
+        raise InputError(
+            f"{name}: the tokenizer has {tokenizer.vocab_size} tokens and the model {num_tokens}; "
+            "copy the model's own tokenizer"
+        )
     if tokenizer.chat_template and chat_template is None:
         raise InputError(
             f"{name}: the tokenizer has a chat template, and benchmark prompts are plain text; "

@@ -15,13 +15,13 @@ from zerogap.engine.decoder import SamplingParams
 from zerogap.errors import InputError
 from zerogap.evaluation.model_folders import ChatTemplate, Model
 from zerogap.evaluation.question_sets import QuestionSet
-from zerogap.io import parquet
+from zerogap.io import meaning, parquet
 from zerogap.io.digests import value_digest
 from zerogap.io.provenance import provenance
 from zerogap.io.resume import Journal, resumable_parts
 from zerogap.sampling.arguments import sampling_params
 from zerogap.sampling.cell import EngineSampler, engine_identity, sample_questions
-from zerogap.sampling.diagnostics import token_log_probabilities
+from zerogap.sampling.diagnostics import solution_tokens, token_log_probabilities
 from zerogap.sampling.identity import (
     drawing_code,
     job_settings,
@@ -90,6 +90,7 @@ class ModelRun:
         self.model, self.asked, self._folder, rule = model, asked, folder, asked.rule
         if model.thinking and not rule.name.startswith((THINKING, OPENED_THINKING)):
             rule = extraction_rule(model.thinking + rule.name)
+        self._chat_template = request.chat_template or "none"
         prompts = few_shot_prompts(
             asked.questions,
             asked.exemplars,
@@ -115,13 +116,14 @@ class ModelRun:
         The list is empty without a rationale, and where the solution exceeds the context.
         Responses come later: a decoder gives the model its own attention.
         """
-        made_from = value_digest([self.inputs.digest(), self._solutions, self.model.digest])
+        code = meaning.digest("zerogap.sampling.diagnostics")
+        made_from = value_digest([self.inputs.digest(), self._solutions, self.model.digest, code])
         name = "likelihoods"
         return self._step(name, name, made_from, NOTHING_KNOWN, self._log_probabilities)
 
     def _log_probabilities(self, journal: Journal) -> pd.DataFrame:
         prompts, tokenizer = self.inputs.prompts, self.inputs.tokenizer
-        encoded = tokenizer(self._solutions, add_special_tokens=False)["input_ids"]
+        encoded = solution_tokens(tokenizer, self._solutions)
         weights, progress = self.model.weights, tqdm(prompts, "likelihoods", unit="question")
         for prompt, solution in zip(progress, encoded, strict=True):
             key, tokens = prompt.question_id, prompt.token_ids
@@ -219,6 +221,7 @@ class ModelRun:
                     benchmark=self.asked.name,
                     question_digest=self.asked.digest,
                     extraction=self.inputs.rule.name,
+                    chat_template=self._chat_template,
                     **engine_identity(model.weights),
                     **metadata,
                 )

@@ -28,6 +28,7 @@ from zerogap.engine import generation_config
 from zerogap.engine.decoder import Edit, Rows
 from zerogap.engine.drawing import entropy
 from zerogap.errors import InputError
+from zerogap.sampling.responses import SAME_DAY
 from zerogap.strategies.base import Context, Strategy, build, prepared, strategy_class
 from zerogap.strategies.filtering import DROPPED, ResponseFilter
 from zerogap.strategies.identity import Identity
@@ -78,6 +79,7 @@ class StrategyLM(HFLM):  # type: ignore[misc]
             ) from error
         if self.backend != "causal":
             raise InputError("zerogap: a strategy needs a causal language model; use --model hf")
+        self.chat_template_args: dict[str, Any] = {**SAME_DAY, **self.chat_template_args}
         self._strategy = strategy
         self._end_tokens = generation_config.end_tokens(
             self.tokenizer, self.model.generation_config

@@ -112,11 +112,13 @@ def check_model(model: Any, tokenizer: Any) -> None:
         )
     if any(parameter.is_meta for parameter in model.parameters()):
         raise InputError("model: has parameters without values (on the meta device); load them")
-    if not isinstance(tokenizer, PreTrainedTokenizerBase) or not loading.has_texts(tokenizer):
+    if not isinstance(tokenizer, PreTrainedTokenizerBase):
         raise InputError(
             f"tokenizer: must be a tokenizer of transformers, not {_shown(tokenizer)}; load it "
-            "with AutoTokenizer.from_pretrained, or a tekken.json as PreTrainedTokenizerFast"
+            "with AutoTokenizer.from_pretrained"
         )
+    if problem := loading.tokenizer_problem(tokenizer):
+        raise InputError(f"tokenizer: {problem}")
 
 
 def checked_strategy(strategy: Any) -> Strategy:
@@ -148,7 +150,7 @@ def paths(
     file = _path("neurons", neurons, Path.is_file)
     target = _path("output", output)
     if folder is not None:
-        loading.check_folder(folder, with_tokenizer=False)
+        loading.check_folder(folder)
     if target is not None:
         if target.suffix != ".parquet":
             raise InputError(f"output: must end in .parquet (got {str(target)[:200]})")

@@ -16,7 +16,7 @@ from typing import Any, cast
 import pandas as pd
 import torch
 from torch import Tensor
-from transformers import PreTrainedModel
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from zerogap.data.token_kinds import token_kinds
 from zerogap.engine import loading
@@ -136,6 +136,14 @@ def step_entropies(
 ) -> list[float]:
     """Return the entropy (nats) of the distribution that each response token is drawn from."""
     return cast(list[float], entropy(_step_logits(model, prompt_ids, response_ids)).tolist())
+
+
+def solution_tokens(tokenizer: PreTrainedTokenizerBase, solutions: list[str]) -> list[list[int]]:
+    """The tokens of solutions behind other text, where no tokenizer puts a space in front."""
+    start: list[int] = tokenizer("A:", add_special_tokens=False)["input_ids"]
+    texts = [f"A:{solution}" for solution in solutions]
+    encoded: list[list[int]] = tokenizer(texts, add_special_tokens=False)["input_ids"]
+    return [tokens[len(start) :] for tokens in encoded]
 
 
 def token_log_probabilities(

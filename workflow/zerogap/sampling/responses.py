@@ -21,6 +21,9 @@ from zerogap.io import parquet
 from zerogap.io.digests import value_digest
 from zerogap.strategies.base import Context
 
+# A chat template that prints today's date gets the same one on every day.
+SAME_DAY = {"strftime_now": datetime.date(2026, 1, 1).strftime}
+
 
 @dataclass(frozen=True)
 class JobInputs:
@@ -55,7 +58,7 @@ class JobInputs:
         table = parquet.read_of_run(questions, "questions")
         prompts = few_shot_prompts(
             table,
-            json.loads(exemplars.read_text()),
+            json.loads(exemplars.read_text("utf-8")),
             tokenizer,
             loading.context_length(config_of(model)),
             sampling["max_new_tokens"],
@@ -142,35 +145,28 @@ def few_shot_prompts(
     texts = [template.prompt(prefix, question) for question in questions.question]
     if as_chat:
         texts = [chat_prompt(tokenizer, [{"role": "user", "content": text}]) for text in texts]
-    # A chat template writes the special tokens itself.
-    token_ids = tokenizer(texts, add_special_tokens=not as_chat)["input_ids"]
-    few_shot = [
-        Prompt(question_id, ids)
-        for question_id, ids in zip(questions.question_id, token_ids, strict=True)
-    ]
+    token_ids = encoded(tokenizer, texts)
+    few_shot = list(map(Prompt, questions.question_id, token_ids))
     check_lengths(few_shot, context_length, max_new_tokens)
     return few_shot
 
 
 def chat_prompt(tokenizer: PreTrainedTokenizerBase, messages: list[dict[str, str]]) -> str:
-    """Messages in the tokenizer's chat template, up to where the model replies.
-
-    A template that prints today's date gets the same one on every day.
-    """
-    day = datetime.date(2026, 1, 1)
+    """Messages in the tokenizer's chat template, up to where the model replies."""
     return str(
         tokenizer.apply_chat_template(
-            messages, tokenize=False, add_generation_prompt=True, strftime_now=day.strftime
+            messages, tokenize=False, add_generation_prompt=True, **SAME_DAY
         )
     )
 
 
 def encoded(tokenizer: PreTrainedTokenizerBase, texts: list[str]) -> list[list[int]]:
-    """The tokens of prompts; no second beginning where a chat template wrote the tokenizer's."""
+    """The tokens of prompts: the tokenizer's beginning, once, whether or not a text has it.
+
+    Chat templates write it or leave it out.
+    """
     ids: list[list[int]] = tokenizer(texts)["input_ids"]
     start: list[int] = tokenizer("")["input_ids"]
-    while any(each[: len(start)] != start for each in ids):  # it may have an ending too
-        start = start[:-1]
     return [each[len(start) :] if each[: 2 * len(start)] == start * 2 else each for each in ids]
 
 
