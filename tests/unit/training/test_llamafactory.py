@@ -95,9 +95,11 @@ def test_other_settings_than_the_papers_are_translated(tmp_path, training, expec
 
 
 def test_bf16_without_a_gpu_is_an_error_unless_the_cpu_is_named(monkeypatch) -> None:
-    monkeypatch.setattr("transformers.utils.is_torch_bf16_gpu_available", lambda: True)
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    monkeypatch.setattr("torch.cuda.is_bf16_supported", lambda including_emulation: True)
     llamafactory.check_device(TRAINING)
-    monkeypatch.setattr("transformers.utils.is_torch_bf16_gpu_available", lambda: False)
+    # An older GPU, which PyTorch lets emulate bfloat16.
+    monkeypatch.setattr("torch.cuda.is_bf16_supported", lambda including_emulation=True: False)
     llamafactory.check_device(TRAINING | {"device": "cpu"})
     llamafactory.check_device(TRAINING | {"bf16": False})
     with pytest.raises(InputError, match=r"training.bf16 is true[^\n]*set training.device: cpu"):

@@ -22,6 +22,7 @@ OUT_OF_MEMORY = (  # in errors that have no class of their own
     "CUDA error: out of memory",  # the driver, outside PyTorch's allocator
     "CUBLAS_STATUS_ALLOC_FAILED",
     "CUDNN_STATUS_ALLOC_FAILED",
+    "Triton Error [CUDA]: out of memory",  # a kernel that is loaded into a full GPU
 )
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # glibc's numbers of these options
 CONTROL_GROUP_ROOT = Path("/sys/fs/cgroup")

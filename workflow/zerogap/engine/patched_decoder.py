@@ -17,7 +17,6 @@ from torch.utils.hooks import RemovableHandle
 from transformers import PreTrainedModel
 
 from zerogap.engine.decoder import Capacity, Decoder
-from zerogap.engine.prompt_cache import padded_rows
 from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder, end_pass
 from zerogap.families.structure import down_projections
 
@@ -91,11 +90,9 @@ class PatchedDecoder:
             return
         self._capacity, self._step_activations = capacity, {}
         if capacity is not None:
-            rows = padded_rows(capacity.max_rows)
+            options = {"dtype": self.model.dtype, "device": self.device}
             self._step_activations = {
-                layer: torch.zeros(
-                    rows, 1, len(indices), dtype=self.model.dtype, device=self.device
-                )
+                layer: torch.zeros(capacity.max_rows, 1, len(indices), **options)
                 for layer, indices in self._neurons.items()
             }
 

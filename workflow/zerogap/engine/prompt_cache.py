@@ -199,7 +199,7 @@ class PromptCache:
         are short.
         """
         if largest := self.capacity or self._mapped:
-            num_rows = padded_rows(largest.max_rows)
+            num_rows = largest.max_rows
             width = padded_columns(largest.max_new_tokens)
         for layer in self.layers.values():
             layer.make_room(num_rows, width)

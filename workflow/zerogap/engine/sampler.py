@@ -128,7 +128,8 @@ def auto_batch_size(decoder: Decoder, prompts: list[Prompt], sampling: SamplingP
     # and running sums; attention scores and weights of one layer.
     config = decoder.model.config.get_text_config()
     context = longest + sampling.max_new_tokens
-    step_bytes = 24 * config.vocab_size + 12 * config.num_attention_heads * context
+    per_logit = 24 if sampling.top_p == 1 else 48  # which sorts them
+    step_bytes = per_logit * config.vocab_size + 12 * config.num_attention_heads * context
     free_bytes = MEMORY_FRACTION * memory.free_bytes(decoder.device)
     fitting = int(free_bytes / (kv_bytes + step_bytes))
     return max(sampling.num_samples, min(MAX_BATCH_SIZE[decoder.device.type], fitting))

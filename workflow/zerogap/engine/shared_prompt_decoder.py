@@ -14,7 +14,7 @@ from zerogap.engine.decoder import Capacity, IntArray, to_device
 from zerogap.engine.hf_decoder import cache_argument
 from zerogap.engine.kernels.cuda_graphs import Capture, CudaGraphCapture, CudaGraphRunner
 from zerogap.engine.kernels.fused_layers import FusedLayers
-from zerogap.engine.prompt_cache import PromptCache, padded_rows
+from zerogap.engine.prompt_cache import PromptCache
 from zerogap.engine.shared_prompt_attention import ATTENTION, PromptPass, StepPass, step_plan
 
 
@@ -83,8 +83,8 @@ class SharedPromptDecoder:
             return
         self._cache = PromptCache(self.device, capacity)
         if capacity is not None:
-            max_rows = padded_rows(capacity.max_rows)
-            self._graphs = CudaGraphRunner(self._forward_step, self._make_capture(), max_rows)
+            capture = self._make_capture()
+            self._graphs = CudaGraphRunner(self._forward_step, capture, capacity.max_rows)
 
     @torch.inference_mode()
     def prefill_prefix(self, token_ids: list[int]) -> None:

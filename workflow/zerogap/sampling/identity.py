@@ -108,7 +108,7 @@ def model_identity(model: PreTrainedModel) -> dict[str, Any]:
     return {
         "configuration": model.config.to_dict(),
         "weights": value_digest(list(zip(names, digests, strict=True))),
-        "device": str(model.device),
+        "device": model.device.type,
         "behaviour": _tensor_digest(_probed_logits(model)),
     }
 

@@ -94,9 +94,10 @@ def check_device(training: Mapping[str, Any]) -> None:
     """InputError if a training in bfloat16 has no GPU and its configuration names no CPU."""
     if not training["bf16"] or training["device"] != "auto":
         return
-    from transformers.utils import is_torch_bf16_gpu_available  # loads torch
+    import torch  # takes seconds; other trainings do not wait for it
 
-    if not is_torch_bf16_gpu_available():
+    cuda = torch.cuda
+    if not (cuda.is_available() and cuda.is_bf16_supported(including_emulation=False)):
         visible = os.environ.get("CUDA_VISIBLE_DEVICES", "not set")
         raise InputError(
             f"config: training.bf16 is true, but {platform.node()} has no visible GPU for bfloat16 "
