@@ -31,6 +31,13 @@ def test_a_file_has_the_mode_of_the_umask(tmp_path, umask, mode):
     assert oct((tmp_path / "file").stat().st_mode & 0o777) == f"0o{mode}"
 
 
+def test_a_file_that_is_private_stays_so(tmp_path):
+    path = tmp_path / "file"
+    path.touch(0o600)
+    atomic.write_text(path, "new")
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
 @pytest.mark.parametrize(
     ("number", "remedy"),
     [

@@ -77,3 +77,5 @@ def test_the_time_to_wait_is_that_of_the_answer():
     assert retry_after(caused_by(http_error(429, **{"Retry-After": "7"}))) == 7
     assert retry_after(http_error(429, **{"Retry-After": "Wed, 21 Oct 2026 07:28:00 GMT"})) is None
     assert retry_after(ValueError()) is None
+    window = {"ratelimit": '"api";r=0;t=55', "ratelimit-policy": '"fixed window";"api";q=500;w=300'}
+    assert retry_after(http_error(429, **window)) == 56

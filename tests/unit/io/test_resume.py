@@ -99,6 +99,14 @@ def test_a_link_in_a_work_folder_is_deleted_not_followed(tmp_path) -> None:
     assert (tmp_path / "notes").read_text() == "text"
 
 
+def test_what_a_killed_process_had_written_of_the_output_is_removed(tmp_path) -> None:
+    for name in (".out.abcd1234.part", ".out.more.abcd1234.part", "out"):
+        (tmp_path / name).touch()
+    with resumable_dir(tmp_path / "out", {}):
+        pass
+    assert {path.name for path in tmp_path.iterdir()} == {".out.more.abcd1234.part", "out"}
+
+
 def test_a_child_process_keeps_the_lock_of_a_killed_parent(tmp_path) -> None:
     """LLaMA-Factory runs in a child process, which may outlive the script that started it."""
     child = [sys.executable, "-c", "input()"]

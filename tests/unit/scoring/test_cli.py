@@ -230,6 +230,11 @@ def test_the_lowest_sa_ppg_is_bold_and_identity_does_not_compete(tables, capsys)
     _, out, _ = score(capsys, *TED, *names, "--format", "md")
     rows = re.findall(r"^\| (?:ted|identity|custom) .*", out, re.MULTILINE)
     assert [("**" in row) for row in rows] == [True, False, True] * 3
+    assert "Bold: the lowest value of a strategy, a point estimate" in out
+    beaten = "Identity, the model without mitigation, has a lower value than every strategy"
+    assert f"{beaten} in: all, leaked, unleaked." in out
+    files = (*TED[:2], "identity=ted.parquet", "railcap.parquet")
+    assert beaten not in score(capsys, *files, "--format", "md")[1]
 
 
 def test_differing_documents_are_noted(capsys):
@@ -309,6 +314,15 @@ def test_questions_with_one_response_or_none_are_single_responses(tables, capsys
     rows = [{"id": i, "n_correct": 0, "n_samples": int(k > 18)} for k, i in enumerate(ids)]
     _, _, err = score(capsys, "--clean", "clean.parquet", json_lines("ted.jsonl", rows))
     assert "ted.jsonl: one response per question, so" in err
+
+
+def test_a_strategy_that_drops_most_responses_leaves_the_marks_of_the_others(capsys):
+    clean, identity = counts("clean", 20, 0), counts("identity", 20, 10)
+    rows = [{"id": k, "n_correct": 0, "n_samples": 2 * (k == 0)} for k in range(20)]
+    files = [counts("other", 20, 0), identity, json_lines("ted.jsonl", rows)]
+    _, out, err = score(capsys, "--clean", clean, *files, "--format", "md")
+    assert "−1.000†" in re.search(r"^\| other .*", out, re.MULTILINE)[0]
+    assert "one response per question" not in err
 
 
 def test_disagreements_of_the_rules_are_written(capsys):
@@ -404,6 +418,11 @@ def test_files_of_a_run_are_read_in_their_place_only(capsys):
             {"sampling": {"temperature": 1}, "stop": ["A:"]},
             "x: temperature 1, stop ['A:']",
         ),
+        (
+            {"sampling": {}, "extraction": "numeric", "chat_template": "apply"},
+            {"sampling": {}, "extraction": "gsm8k/strict-match", "chat_template": "apply"},
+            "x: chat_template apply, extraction gsm8k/strict-match)",
+        ),
         *(
             ({"sampling": {"temperature": 1}}, other, "(clean: temperature 1; x: temperature 2)")
             for other in (
@@ -416,7 +435,7 @@ def test_files_of_a_run_are_read_in_their_place_only(capsys):
 def test_other_engines_and_sampling_settings_are_noted(clean, other, note, capsys):
     files = [run_file(name, **made) for name, made in (("a", clean), ("b", other))]
     _, _, err = score(capsys, "--clean", files[0], f"x={files[1]}")
-    assert ("drawn with different" in err) == (note is not None)
+    assert ("drawn or marked with different" in err) == (note is not None)
     assert (note or "") in err
 
 

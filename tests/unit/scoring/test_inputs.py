@@ -5,6 +5,8 @@ from multiprocessing import active_children
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from helpers import shared_data
@@ -87,6 +89,29 @@ def test_a_log_without_repeats_is_read_by_its_metric_and_filter():
         assert load(path, name).counts["n_correct"].tolist() == [1, 1]
     with pytest.raises(InputError, match="scorer 'maj'; it has strict-match, flexible"):
         load(path, "maj")
+
+
+def test_an_lm_eval_log_may_be_a_parquet_file(tmp_path):
+    pd.DataFrame([record(k, ["…"], match=match) for k, match in enumerate([0.0, 1.0])]).to_parquet(
+        tmp_path / "f.parquet"
+    )
+    assert load(tmp_path / "f.parquet").counts["n_correct"].tolist() == [0, 1]
+
+
+def test_golds_of_a_parquet_file_have_the_digits_that_it_stores(tmp_path):
+    rows = pd.DataFrame({"question_id": ["a", "b"], "response": ["It is 0.1", "It is 18.5"]})
+    for kind in (pa.float32(), pa.decimal128(5, 2)):
+        gold = pa.array([0.1, 18.5]).cast(kind)
+        table = pa.Table.from_pandas(rows).append_column("gold", gold)
+        pq.write_table(table, tmp_path / "f.parquet")
+        assert load(tmp_path / "f.parquet").counts["n_correct"].tolist() == [1, 1]
+
+
+def test_marks_of_different_questions_under_one_id_are_an_error():
+    rows = [{"question_id": "0", "correct": 1, "gold": gold} for gold in ("18", "7")]
+    with pytest.raises(InputError, match=r"line 2: question '0' has gold 7 here and 18 before"):
+        load_rows(rows)
+    assert load_rows([rows[0], rows[0] | {"gold": None}]).counts["n_samples"].tolist() == [2]
 
 
 def test_every_repeat_of_a_log_is_scored():

@@ -12,6 +12,7 @@ import pandas as pd
 
 from zerogap.errors import InputError
 from zerogap.io import parquet
+from zerogap.io.digests import value_digest
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,12 @@ class Question:
     question: str
     rationale: str
     gold: str
+
+
+def questions_digest(questions: pd.DataFrame) -> str:
+    """A digest of ids, questions and gold answers, in whatever order."""
+    asked = questions[["question_id", "question", "gold"]].sort_values("question_id")
+    return value_digest(asked.to_numpy().tolist())
 
 
 def split_test_questions(

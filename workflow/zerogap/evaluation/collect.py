@@ -81,14 +81,13 @@ class _Plan:
         self._request, folder = request, request.output
         self._strategies = named_strategies(request.strategies, request.base_model, request.neurons)
         if request.base_model is not None:
-            loading.check_folder(request.base_model, with_tokenizer=False)
+            loading.check_folder(request.base_model)
+        if request.neurons is not None:
+            parquet.check_place(request.neurons)
         self.model = model_folders.find(request.model, request.chat_template, request.dtype)
         for model in (request.model, request.clean, request.base_model):
-            if model and folder.resolve().is_relative_to(Path(model).resolve()):
-                raise InputError(
-                    f"--output: {folder} is in the model's folder {model}, whose files tell models "
-                    "apart; name a folder outside"
-                )
+            if model and folder.resolve() == Path(model).resolve():
+                raise InputError(f"--output: {folder} is the model's folder; name another one")
         self._runs = [ModelRun(request, self.model, request.question_set, folder)]
         if request.controls is not None:
             self._runs.append(ModelRun(request, self.model, request.controls, folder / "controls"))
@@ -151,8 +150,6 @@ class _Plan:
     def _collected(self, run: ModelRun, likelihoods: pd.DataFrame | None) -> Collected:
         """The responses to one question set."""
         request, greedy = self._request, run.greedy()
-        if request.neurons:
-            parquet.check_place(request.neurons)
         context = run.inputs.context(greedy, request.base_model, request.neurons)
         files = {name: run.path(name) for name in self._strategies}
         samples: dict[str, pd.DataFrame] = {}

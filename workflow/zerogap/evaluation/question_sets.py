@@ -15,9 +15,8 @@ from zerogap.config.load import ENTRY_POINTS
 from zerogap.data import gsm8k_format, question_sources
 from zerogap.data.extraction import ExtractionRule, extraction_rule
 from zerogap.data.prompts import Exemplar, PromptTemplate, exemplars
-from zerogap.data.questions import Question, split_test_questions
+from zerogap.data.questions import Question, questions_digest, split_test_questions
 from zerogap.errors import InputError, first_line
-from zerogap.io.digests import value_digest
 from zerogap.io.hub import connection_error
 from zerogap.io.text_files import printable
 from zerogap.plugins import installed
@@ -54,9 +53,8 @@ class QuestionSet:
 
     @property
     def digest(self) -> str:
-        """A digest of ids, questions and gold answers, in whatever order."""
-        asked = self.questions[["question_id", "question", "gold"]].sort_values("question_id")
-        return value_digest(asked.to_numpy().tolist())
+        """As of :func:`zerogap.data.questions.questions_digest`."""
+        return questions_digest(self.questions)
 
 
 def load(

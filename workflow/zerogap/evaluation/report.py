@@ -98,7 +98,11 @@ def write_report(request: Request, models: Sequence[Sequence[Collected]]) -> Rep
         notes=notes,
         footer=provenance_line(settings),
     )
-    made_by = provenance(**json.loads((folder / SETTINGS).read_text()))
+    # The folder's settings; without the options that only another call had.
+    settings_of_all = json.loads((folder / SETTINGS).read_text()).items()
+    made_by = provenance(
+        **{k: v for k, v in settings_of_all if getattr(request, k, "") is not None}
+    )
     texts = {
         "questions.csv": _questions_csv(summary, card),
         "summary.json": _summary_json(summary, card, metrics, report, made_by),

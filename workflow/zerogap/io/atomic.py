@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import os
+import stat
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -64,7 +65,8 @@ def replacing(path: str | Path) -> Iterator[Path]:
         temporary = Path(name)
         try:
             yield temporary
-            temporary.chmod(_MODE)  # mkstemp creates private files
+            # mkstemp creates private files; a file that the user has made private stays so.
+            temporary.chmod(stat.S_IMODE(target.stat().st_mode) if target.exists() else _MODE)
             with temporary.open("rb") as file:
                 os.fsync(file.fileno())  # before the rename: complete even after a power cut
             temporary.replace(target)

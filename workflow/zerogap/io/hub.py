@@ -72,8 +72,15 @@ def is_transient(error: BaseException) -> bool:
 
 def retry_after(error: BaseException) -> float | None:
     """Seconds after which the hub wants to be asked again, if it says so."""
+    from huggingface_hub.utils._http import parse_ratelimit_headers
+
     response = _response(error)
-    text = "" if response is None else response.headers.get("Retry-After", "")
+    if response is None:
+        return None
+    limit = parse_ratelimit_headers(response.headers)
+    if limit is not None and not limit.remaining:
+        return limit.reset_in_seconds + 1.0
+    text = response.headers.get("Retry-After", "")
     return float(text) if text.isdecimal() else None
 
 

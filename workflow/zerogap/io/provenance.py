@@ -21,7 +21,7 @@ PACKAGES = (
     "reasoning-gym",
     "lm-eval",
 )
-_DRAWN = ("engine", "sampling", "seed", "extraction", "prompt", "stop")
+_DRAWN = ("engine", "sampling", "seed", "extraction", "prompt", "chat_template", "stop")
 
 
 def provenance(**metadata: Any) -> dict[str, Any]:
@@ -74,7 +74,8 @@ def merged_provenance(shards: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def draws(made_by: Mapping[str, Any]) -> list[dict[str, Any]]:
     """How a file's responses were drawn: those of all shards, and those that it filters.
 
-    Values are the engine's name, `sampling`, the seed, the extraction rule, prompt and stops.
+    Values are the engine's name, `sampling`, the seed, the extraction rule, prompt, chat template
+    and stops.
     """
     own = {name: made_by[name] for name in _DRAWN if name in made_by}
     if "engine" in own:

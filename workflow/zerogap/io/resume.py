@@ -7,6 +7,7 @@ as one that was never interrupted.
 """
 
 import contextlib
+import glob
 import json
 import os
 import shutil
@@ -46,6 +47,9 @@ def resumable_dir(output: Path, settings: Mapping[str, Any]) -> Iterator[Path]:
         folder.mkdir(parents=True, exist_ok=True)
     with exclusive(output, folder / _LOCK):
         _prepare(folder, json.loads(json.dumps(settings)))
+        # Of processes that were killed while they wrote the output; mkstemp adds eight characters.
+        for path in output.parent.glob(f".{glob.escape(output.name)}.{'?' * 8}.part"):
+            _delete(path)
         yield folder
         _empty(folder)
         (folder / _LOCK).unlink()

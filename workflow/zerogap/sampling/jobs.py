@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from zerogap.data.prompts import PromptTemplate, check_targets
-from zerogap.data.questions import Question
+from zerogap.data.questions import Question, questions_digest
 from zerogap.engine import loading
 from zerogap.engine.decoder import SamplingParams
 from zerogap.errors import InputError
@@ -120,6 +120,7 @@ def sample_cell(
     decoding = engine, model, sampling["dtype"]
     with opened_sampler(*decoding, inputs, params, built, context) as sampler:
         draws = {"strategy_parameters": strategy, "seed": seed, "stream": stream}
+        draws |= {"question_digest": questions_digest(inputs.questions)}
         parameters = recorded(sampling, benchmark, metadata, **draws, **sampler.identity)
         digests = {"models": [folder_digest(model)], "code": source_digest(type(built))}
         settings = job_settings(inputs, context, **parameters, **digests)

@@ -281,6 +281,9 @@ def _count(
     table = counts.reindex(pd.Index(ids.unique(), name="question_id"), fill_value=0)
     table = table.astype({"n_correct": int, "n_samples": int, "first_correct": bool})
     others = {"gold": gold, "doc_hash": file.rows.get("doc_hash")}
+    for column, values in others.items():
+        if values is not None:
+            file.check_one_per_question(column, values)
     for column, values in (_of_questions(file) | others).items():
         if values is not None:
             table[column] = values.groupby(ids, sort=False).first()

@@ -17,6 +17,7 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from zerogap.errors import InputError, first_line, listed
@@ -112,9 +113,9 @@ class ResponseFile:
             raise self.error(row, f"duplicate row: {shown} (first: {first}); {fix}")
 
     def check_one_per_question(self, column: str, values: "pd.Series[Any]") -> None:
-        """InputError if the rows of a question have several values of a column."""
+        """InputError if the rows of a question have several values of a column, None aside."""
         first = values.groupby(self.question_ids).transform("first")
-        for row in np.flatnonzero(values != first):
+        for row in np.flatnonzero(values.notna() & (values != first)):
             here, before = (shorten(str(each[row])) for each in (values, first))
             raise self.error(
                 row,
@@ -215,20 +216,27 @@ def _read_parquet(path: Path, known_columns: set[str]) -> pd.DataFrame:
     try:
         file = pq.ParquetFile(path, page_checksum_verification=True)
         names = file.schema_arrow.names
-        # Without the long columns that are not needed, such as token_ids.
+        # Without the long columns that are not needed, such as token_ids; of lm_eval's logs all,
+        # since a task names its own metrics.
         columns = [name for name in known_columns if name.partition(".")[0] in names]
-        table = file.read(columns=columns)
+        table = file.read(columns=None if {"doc_id", "resps"} <= set(names) else columns)
+        values = {
+            name: [_shared(value) for value in _exact(table[name]).to_pylist()]
+            for name in table.column_names
+        }
     except DAMAGE as error:
         raise InputError(
             f"{path}: is not a readable Parquet file ({first_line(error)}); regenerate it"
         ) from error
     if not table.num_columns:
         raise unknown_kind(path, names)
-    values = {
-        name: [_shared(value) for chunk in table[name].chunks for value in chunk.to_pylist()]
-        for name in table.column_names
-    }
     return pd.DataFrame(values, dtype=object)
+
+
+def _exact(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column; numbers that Python would give more digits than the file, or none, as texts."""
+    is_text = pa.types.is_float32(column.type) or pa.types.is_decimal(column.type)
+    return column.cast(pa.string()) if is_text else column
 
 
 def _shared(value: Any) -> Any:

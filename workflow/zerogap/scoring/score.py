@@ -18,7 +18,11 @@ from zerogap.scoring.response_file import shorten
 BATCH2 = "clean_batch2"
 MODEL = "responses"  # the column `model` of the metrics table
 FEW_QUESTIONS = 5  # a stratum with fewer is nearly empty
-SAMPLING = ("temperature", "top_p", "max_new_tokens", "stop")  # equal in files to compare
+# Of files to compare, these are equal: how responses were drawn, asked for and marked.
+SETTINGS = (
+    *("temperature", "top_p", "max_new_tokens", "dtype", "stop"),
+    *("chat_template", "extraction"),
+)
 UNITS = {"question_id": "questions", "cluster": "clusters of questions"}  # column → what it names
 MIN_QUESTIONS = 20  # or clusters; with fewer, bootstrap intervals may even have no width
 
@@ -136,7 +140,7 @@ def summary(metrics: pd.DataFrame, aligned: Aligned) -> pd.DataFrame:
     excludes_zero = ((ends["ci_low"] > 0) | (ends["ci_high"] < 0)).to_numpy()
     n_units = table["subset"].map(_subset_sizes(aligned.clean, unit_column(aligned.clean)))
     tables = (aligned.clean, *aligned.strategies.values())
-    several_responses = all(each["n_samples"].median() > 1 for each in tables)
+    several_responses = all(each["n_samples"].max() > 1 for each in tables)
     return table.assign(
         n_questions=table["subset"].map(_subset_sizes(aligned.clean, "question_id")),
         label=metric.map(labels),
@@ -239,7 +243,7 @@ def _notes(
             f"the number of responses per question differs between the files (medians: {shown}); "
             "the fewer there are, the more sampling noise adds to |gap|"
         )
-    single = [str(file.path) for file in files.values() if file.counts["n_samples"].median() <= 1]
+    single = [str(file.path) for file in files.values() if file.counts["n_samples"].max() <= 1]
     if single:
         yield (
             f"{', '.join(single)}: one response per question, so a solve probability is 0 or 1, "
@@ -282,24 +286,24 @@ def notes_on_files(files: Mapping[str, Loaded]) -> Iterator[str]:
                 f"{file.path}: {_some(differing)} with a different document than in "
                 f"{reference.path} (doc_hash); are both from the same task?"
             )
-    for what in ("engines", "sampling settings"):
+    for what in ("engines", "settings"):
         origins: dict[str, list[str]] = {}
         for name, file in files.items():
-            described = sorted(engines(file.made_by)) if what == "engines" else _sampling(file)
+            described = sorted(engines(file.made_by)) if what == "engines" else _settings(file)
             if described:
                 origins.setdefault(", ".join(described), []).append(name)
         if len(origins) > 1:
             shown = "; ".join(f"{', '.join(names)}: {each}" for each, names in origins.items())
             yield (
-                f"the responses were drawn with different {what} ({shown}), which is part of the "
-                "gaps; draw all files alike"
+                f"the responses were drawn or marked with different {what} ({shown}), which is "
+                "part of the gaps; make all files alike"
             )
 
 
-def _sampling(file: Loaded) -> list[str]:
+def _settings(file: Loaded) -> list[str]:
     drawn = next((each for each in draws(file.made_by) if "sampling" in each), {})
-    settings = {"stop": drawn.get("stop")} | drawn.get("sampling", {})
-    return [f"{name} {settings[name]}" for name in SAMPLING if settings.get(name) not in (None, [])]
+    settings = drawn | drawn.get("sampling", {})
+    return [f"{name} {settings[name]}" for name in SETTINGS if settings.get(name) not in (None, [])]
 
 
 def _differing(first: Loaded, second: Loaded, column: str) -> pd.Index:
