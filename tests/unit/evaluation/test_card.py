@@ -1,6 +1,7 @@
 """The report card: what is compared, when there is a verdict, and what it says."""
 
 import dataclasses
+import itertools
 
 import numpy as np
 import pandas as pd
@@ -8,6 +9,7 @@ import pytest
 
 from helpers.evaluations import evaluated
 from zerogap.evaluation.card import MAX_STYLE_AUC, SIGNALS, compare
+from zerogap.evaluation.controls import FRESH_NUMBERS, NEW_QUESTIONS
 from zerogap.evaluation.question_sets import load
 from zerogap.evaluation.report import _not_a_formula, signal_table, strategy_table
 from zerogap.evaluation.summary import summarise
@@ -40,7 +42,8 @@ def made(asked, benchmark, controls=CLEAN, *, paired=True, texts=None, reference
         (summary(first, questions), summary(second, other))
         for first, second in ((benchmark, controls), *references)
     ]
-    return compare(sides, dataclasses.replace(asked, name="new ones", questions=named))
+    name = FRESH_NUMBERS if paired else NEW_QUESTIONS
+    return compare(sides, dataclasses.replace(asked, name=name, questions=named))
 
 
 @pytest.mark.parametrize("paired", [True, False])
@@ -52,10 +55,12 @@ def test_a_score_above_that_of_the_controls_is_inflated(asked, paired):
     assert found.p < 0.001
     said = verdict(found, None)
     assert said[0].startswith(f"The score is inflated by {value:.2f} [")
-    false_alarms = "0 of 6 clean tests" if paired else "1 of 36 clean tests"
+    false_alarms = "0 of 6 clean tests of SmolLM2" if paired else "1 of 36 clean tests of toy"
     assert false_alarms in said[0]
+    of_a_file = dataclasses.replace(found, name="mine.jsonl")
+    assert "how often this is wrong with such controls was not" in verdict(of_a_file, None)[0]
     assert ("an inflation is underestimated" in said[-1]) == paired
-    assert "The model solves 0.83 of 26 questions of the benchmark and 0.26 of 26 con" in said[0]
+    assert "solve probability is 0.83 on 26 questions of the benchmark and 0.26 on 26" in said[0]
     assert "By one signal (Min-20 % of the gold solution), at least" in said[1]
     assert f"{found.questions.flagged.sum()} of 26 are flagged" in said[1]
     assert list(found.questions.flagged) == [True] * 20 + [False] * 6
@@ -112,7 +117,7 @@ def test_a_reference_model_that_shows_the_same_difference_takes_it_away(asked):
     partly = made(asked, LEAKED, references=[(easier, CLEAN)])
     assert 0 < partly.inflation[0] < made(asked, LEAKED).inflation[0]
     said, _, assumed = verdict(partly, None)
-    assert "The model solves 0.83 of 26 questions of the benchmark and 0.26 of 26 con" in said
+    assert "solve probability is 0.83 on 26 questions of the benchmark and 0.26 on 26" in said
     assert f"the reference models, {np.mean(easier) / 4 - np.mean(CLEAN) / 4:.2f}, is sub" in said
     assert "as unequal as to the reference models" in assumed
     assert "minus the references' mean" in to_markdown(signal_table(partly, "model"))
@@ -135,7 +140,8 @@ def test_without_controls_there_is_no_verdict():
 @pytest.mark.parametrize(
     ("clean", "distances", "words"),
     [
-        (0.5, {"ted": 0.28}, "TED is closest to the clean model with 0.28 [0.18, 0.38]"),
+        (0.5, {"ted": 0.28}, "TED is closest to the clean model with 0.28 [0.18, 0.38]."),
+        (0.5, {"ted": 0.28, "railcap": 0.3}, "[0.18, 0.38]; the difference from RailCap may be"),
         (0.5, {}, "No strategy is closer to the clean model; the next is RailCap with 0.42"),
         (0.5, {"clean_batch2": 0.07}, "Two batches of the clean model are 0.07 apart"),
         (0.0, {}, "THE CLEAN MODEL SOLVES NONE of these questions"),
@@ -145,6 +151,9 @@ def test_with_a_clean_model_distances_and_the_closest_strategy_are_named(clean, 
     rows = [("clean", "solve_mean", clean), ("identity", "solve_mean", 0.75)]
     distances = {"identity": 0.31, "railcap": 0.42, **distances}
     rows += [(name, "sa_ppg", value) for name, value in distances.items()]
+    for name, other in itertools.permutations(distances, 2):
+        difference = distances[name] - distances[other]
+        rows.append((name, f"sa_ppg_maxt_vs_{other}", difference))
     metrics = pd.DataFrame(rows, columns=["strategy", "metric", "value"])
     ends = {"ci_low": metrics.value - 0.1, "ci_high": metrics.value + 0.1}
     *_, paragraph, assumed = verdict(None, metrics.assign(subset="all", **ends))

@@ -50,6 +50,9 @@ def test_table_4_lists_railcap_by_its_n_among_the_ablation_and_bans_last(config)
     rows = sources.LABELS.read(sources.LABELS.locate(config)).configurations
     assert list(rows.values()) == ["n=1", "n=3", "n=4", "n=5", "n=7", "n=4, ban"]
     assert rows["railcap"] == "n=4"
+    with_7 = overlaid(PAPER, {"strategies.railcap.parameters": {"n": 7, "suppression": "cap"}})
+    rows = sources.LABELS.read(sources.LABELS.locate(with_7)).configurations
+    assert [name for name, label in rows.items() if label == "n=7"] == ["railcap"]
 
 
 def test_a_lost_timing_does_not_make_the_cost_table_again(config):

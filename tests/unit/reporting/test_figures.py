@@ -97,6 +97,8 @@ def test_scatter_has_one_panel_per_strategy_and_one_point_per_question(solves):
             moved = np.asarray(dots.get_offsets())
             x = clean["n_correct"] / clean["n_samples"]
             assert np.abs(moved - np.column_stack([x[part], y[part]])).max() <= 0.5 / 10
+            assert (axis.get_xlim()[0] <= moved).all()  # no point is cut off
+            assert (moved <= axis.get_xlim()[1]).all()
 
 
 def test_saving_a_figure_twice_gives_the_same_bytes(tmp_path, solves):

@@ -101,6 +101,8 @@ def test_strata_has_sa_ppg_for_several_numbers_of_strata():
     table = strata(values_by_bins(clean, compared).assign(**PLACE), LABELS)
     assert [row.name for row in table.rows] == ["Identity", "RailCap"]
     assert [column.full_title for column in table.columns[-2:]] == ["SA-PPG B = 50", "A-PPG"]
+    of_20 = strata(values_by_bins(clean, compared, 20).assign(**PLACE), LABELS)
+    assert [column.title for column in of_20.columns] == ["B = 5", "B = 10", "B = 20", "A-PPG"]
     assert re.search(r"of 5 strata, \d have a question, of which \d have one", table.notes[0])
 
 

@@ -10,8 +10,6 @@ from zerogap import metrics
 from zerogap.metrics import gaps
 from zerogap.metrics.same_questions import in_order
 
-BINS_SHOWN = (5, 10, 50)  # numbers of strata
-
 
 class Ranges:
     """The strata of a clean model's `solve` table, joined into ranges of neighbours for a plot.
@@ -57,25 +55,28 @@ class Ranges:
         return stratum * self.n_groups // self.bins
 
 
-def values_by_bins(clean: pd.DataFrame, strategies: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+def values_by_bins(
+    clean: pd.DataFrame, strategies: Mapping[str, pd.DataFrame], bins: int = 50
+) -> pd.DataFrame:
     """SA-PPG of the same responses with several numbers of strata, from `solve` tables.
 
     Returns:
-        One row per strategy: strategy, `a_ppg`, and for each B of `BINS_SHOWN`
-        `sa_ppg_<B>`, the number `filled_<B>` of strata that have a question, and the number
-        `single_<B>` of those that have one.
+        One row per strategy: strategy, `a_ppg`, and for B of 5, 10 and `bins`, `sa_ppg_<B>`, the
+        number `filled_<B>` of strata that have a question, and the number `single_<B>` of those
+        that have one.
     """
     tables = in_order({"clean": clean, **strategies})
     reference = tables["clean"]["n_correct"], tables["clean"]["n_samples"]
     sizes = {
-        bins: np.unique(gaps.strata(*reference, bins), return_counts=True)[1] for bins in BINS_SHOWN
+        number: np.unique(gaps.strata(*reference, number), return_counts=True)[1]
+        for number in sorted({5, 10, bins})
     }
     rows = []
     for name in strategies:
         counts = (tables[name]["n_correct"], tables[name]["n_samples"], *reference)
         row: dict[str, object] = {"strategy": name, "a_ppg": metrics.a_ppg(*counts)}
-        for bins, size in sizes.items():
-            row[f"sa_ppg_{bins}"] = metrics.sa_ppg(*counts, bins=bins)
-            row |= {f"filled_{bins}": len(size), f"single_{bins}": int((size == 1).sum())}
+        for number, size in sizes.items():
+            row[f"sa_ppg_{number}"] = metrics.sa_ppg(*counts, bins=number)
+            row |= {f"filled_{number}": len(size), f"single_{number}": int((size == 1).sum())}
         rows.append(row)
     return pd.DataFrame(rows)

@@ -34,7 +34,7 @@ NAME = re.compile(r"[^\s=+@-](?:.*\S)?")
 MAX_BINS, MAX_RESAMPLES = 1000, 100_000  # as in the configuration; more would fill the memory
 RESAMPLE = (
     "What the bootstrap draws again: questions of the same kind, or responses to the same "
-    "questions."
+    "questions, of which there must be several."
 )
 
 

@@ -17,6 +17,7 @@ from zerogap.evaluation.question_sets import COLUMNS, QuestionSet, from_file
 
 MIN_CONTROLS = 20  # questions on each side; fewer say little
 FOLDS = 5  # of the cross-validation
+NEW_QUESTIONS, FRESH_NUMBERS = "new questions", "the same questions with fresh numbers"
 
 
 def load(asked: QuestionSet, source: str | None, seed: int) -> QuestionSet | None:
@@ -45,9 +46,9 @@ def load(asked: QuestionSet, source: str | None, seed: int) -> QuestionSet | Non
                 "questions that cannot have leaked"
             )
         entries = question_sources.fresh(asked.generator, len(asked.questions), seed)
-        name, questions = "new questions", _questions(entries, asked.rule)
+        name, questions = NEW_QUESTIONS, _questions(entries, asked.rule)
     elif source is None or source == "rephrased":
-        name, questions = "the same questions with fresh numbers", _rephrased(asked, seed)
+        name, questions = FRESH_NUMBERS, _rephrased(asked, seed)
     elif Path(source).is_file():
         name, questions = source, from_file(source, asked.rule)
     else:

@@ -10,6 +10,7 @@ from zerogap.evaluation.card import (
     SIGNALS,
     Card,
 )
+from zerogap.evaluation.controls import FRESH_NUMBERS, NEW_QUESTIONS
 from zerogap.evaluation.strategies import CLEAN, CLEAN_BATCH2, IDENTITY
 from zerogap.metrics.controls import Interval
 from zerogap.reporting.metric_table import Labels
@@ -17,9 +18,11 @@ from zerogap.reporting.render import format_number
 from zerogap.reporting.score import ASSUMPTION
 
 LABELS = Labels()
-# Clean tests of models of known history that were called inflated (docs/evaluate.md): with fresh
-# numbers, and with new questions.
-FALSE_ALARMS = {True: "0 of 6", False: "1 of 36"}
+# By the name of the controls, what docs/evaluate.md measured with models of known history.
+FALSE_ALARMS = {
+    NEW_QUESTIONS: "1 of 36 clean tests of toy models was",
+    FRESH_NUMBERS: "0 of 6 clean tests of SmolLM2 were",
+}
 
 _WITHOUT_CONTROLS = (
     "No verdict: nothing was compared with questions that cannot have leaked, and a model that "
@@ -39,8 +42,8 @@ def verdict(card: Card | None, metrics: pd.DataFrame | None) -> list[str]:
 def _against_controls(card: Card) -> list[str]:
     solved, (value, low, high) = card.solved, card.inflation
     numbers = (
-        f"The model solves {solved[0]:.2f} of {len(card.questions)} questions of the benchmark and "
-        f"{solved[1]:.2f} of {card.num_controls} controls ({card.name})"
+        f"The mean solve probability is {solved[0]:.2f} on {len(card.questions)} questions of the "
+        f"benchmark and {solved[1]:.2f} on {card.num_controls} controls ({card.name})"
     )
     likeness = "equally hard"
     if card.num_references:
@@ -62,10 +65,13 @@ def _against_controls(card: Card) -> list[str]:
     found = f"{_shown(card.inflation)}, p = {card.p:.2g} (one-sided)"
     if card.p <= LEVEL:
         doubt = "" if low > 0 else " The evidence is weak: the interval, two-sided, includes 0."
-        first = (
-            f"The score is inflated by {found}; with such controls, {FALSE_ALARMS[card.paired]} "
-            f"clean tests were called inflated (docs/evaluate.md). {numbers}.{doubt}"
+        measured = None if card.num_references else FALSE_ALARMS.get(card.name)
+        errors = (
+            f"with such controls, {measured} called inflated (docs/evaluate.md)"
+            if measured
+            else "how often this is wrong with such controls was not measured"
         )
+        first = f"The score is inflated by {found}; {errors}. {numbers}.{doubt}"
     else:
         if round(high, 2) > 0:
             bound = f"An inflation of up to {high:.2f} is not excluded."
@@ -121,7 +127,11 @@ def _against_clean(metrics: pd.DataFrame) -> str:
         closest = str(others.value.idxmin())
         name, distance = LABELS.strategy(closest), _shown(tuple(others.loc[closest]))
         if others.value[closest] < distances.value[IDENTITY]:
-            text += f" {name} is closest to the clean model with {distance}."
+            text += f" {name} is closest to the clean model with {distance}"
+            pairs = values.loc[closest].reindex([f"sa_ppg_maxt_vs_{name}" for name in others.index])
+            may_be_0 = ((pairs.ci_low <= 0) & (pairs.ci_high >= 0)).to_numpy()
+            alike = [LABELS.strategy(str(other)) for other in others.index[may_be_0]]
+            text += f"; the difference from {', '.join(alike)} may be chance." if alike else "."
         else:
             text += (
                 f" No strategy is closer to the clean model; the next is {name} with {distance}."

@@ -14,6 +14,8 @@ resemble each other, such as translations of one item, are drawn together, as a 
 stay, and the counts are redrawn from a binomial distribution with the observed solve probability,
 for the strategy and for the clean model. Redrawn counts contain the sampling noise twice, and |gap|
 grows with noise, so these resamples are too high: intervals use their deviations from their mean.
+Two strategies are redrawn independently, also TED and Identity, whose responses TED filters. With
+one response per question nothing varies, and intervals have no width.
 
 Strategies are compared on the same resamples: subtract first, then take the interval. Among many
 differences some exclude 0 by chance; `simultaneous` gives intervals with joint coverage.

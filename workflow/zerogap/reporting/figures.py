@@ -66,6 +66,7 @@ RANKS = (
 )
 _JITTER = 0.045  # of the 0/1 readouts, in both directions
 _SCATTERS_PER_ROW = 3
+_MARGIN = 0.04  # of their axes
 _SIGNAL_BINS = 30
 
 
@@ -180,10 +181,11 @@ def plot_scatter(
 
     One panel per strategy, one point per question; `strategies` has the names to show. Many
     questions share a point of the grid of counts out of m, most of them in the corners. So each
-    point is moved by up to half a step of that grid, 1/(2m), and is translucent.
+    point is moved by up to half a step of that grid, 1/(2m), within the axes, and is translucent.
     """
     clean = clean.set_index("question_id")
-    leaked, half_step = clean["leaked"].to_numpy(dtype=bool), 0.5 / clean["n_samples"].max()
+    leaked = clean["leaked"].to_numpy(dtype=bool)
+    half_step = min(_MARGIN, 0.5 / clean["n_samples"].max())
     shift = np.random.default_rng(0).uniform(-half_step, half_step, (2, len(clean)))
     # The last panel of the grid, or one more, holds the legend.
     n_rows, n_columns = len(strategies) // _SCATTERS_PER_ROW + 1, _SCATTERS_PER_ROW
@@ -211,7 +213,8 @@ def _plot_points(
         colour, marker = SUBSET_STYLE[name]
         options = {"marker": marker, "alpha": 0.55, "label": f"{name} question"}
         add_points(axis, x[subset], y[subset], 1.6 * point_size(len(x)), colour, **options)
-    axis.set(xlim=(-0.04, 1.04), ylim=(-0.04, 1.04), aspect="equal")
+    limits = -_MARGIN, 1 + _MARGIN
+    axis.set(xlim=limits, ylim=limits, aspect="equal")
     axis.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
     axis.set_yticks([0, 0.5, 1], ["0", "0.5", "1"])
 

@@ -35,6 +35,11 @@ ASSUMPTION = (
 MAX_CHARACTERS = 600  # of a text that is shown
 WIDTH, HEIGHT = 300, 150  # of the plot over the strata, in units of its SVG
 DECIMALS = 3
+BOLD_NOTE = (
+    "Bold: the lowest value of a strategy, a point estimate; Identity and the noise floor do not "
+    "compete."
+)
+BEATEN_NOTE = "Identity, the model without mitigation, has a lower value than every strategy"
 NOISE_FLOOR_NOTE = (
     "The clean model's batch 2 is the noise floor, a perfect restoration's mean value."
 )
@@ -64,24 +69,30 @@ def score_table(
     is_unsolved = (
         summary[["strategy", "metric", "value"]].eq(["clean", "solve_mean", 0]).all(axis=1)
     )
-    competing = summary[
+    shown = summary[
         summary["metric"].eq(columns[0].key)
-        & ~summary["strategy"].isin(NOT_COMPETING)
         & ~summary["subset"].isin(summary.loc[is_unsolved, "subset"])
     ]
-    printed = competing["value"].map(lambda value: rounded(value, DECIMALS))  # as printed
-    best = printed.index[printed == printed.groupby(competing["subset"]).transform("min")]
+    values = shown["value"].map(lambda value: rounded(value, DECIMALS))  # as printed
+    competes = ~shown["strategy"].isin(NOT_COMPETING)
+    lowest = shown["subset"].map(values[competes].groupby(shown["subset"]).min())
+    best = values.index[competes & values.eq(lowest)]
+    beaten = shown.loc[shown["strategy"].eq("identity") & values.lt(lowest), "subset"]
     rows = []
-    shown = ["value", "ci_low", "ci_high", "significant"]
-    for group, values in summary.groupby(["subset", "strategy"], sort=False):
+    parts = ["value", "ci_low", "ci_high", "significant"]
+    for group, of_row in summary.groupby(["subset", "strategy"], sort=False):
         subset, strategy = map(str, group)
         cells = (
             Cell(value, low, high, bold=index in best, mark="†" if significant else "")
-            for index, value, low, high, significant in values[shown].itertuples()
+            for index, value, low, high, significant in of_row[parts].itertuples()
         )
-        section = f"{subset} ({values['n_questions'].iloc[0]})" if has_sections else ""
+        section = f"{subset} ({of_row['n_questions'].iloc[0]})" if has_sections else ""
         rows.append(Row(strategy, strategy_label(strategy), tuple(cells), section))
-    notes = (NOISE_FLOOR_NOTE,) if BATCH2 in set(summary["strategy"]) else ()
+    notes: tuple[str, ...] = (BOLD_NOTE,) if len(best) else ()
+    if len(beaten):
+        where = f" in: {', '.join(beaten)}" if has_sections else ""
+        notes += (f"{BEATEN_NOTE}{where}.",)
+    notes += (NOISE_FLOOR_NOTE,) if BATCH2 in set(summary["strategy"]) else ()
     return Table(
         label="tab:score",
         caption=(
@@ -161,7 +172,8 @@ def _line(x: NDArray[np.float64], y: NDArray[np.float64]) -> dict[str, str]:
 
 def _panels(aligned: Aligned) -> list[dict[str, Any]]:
     """One scatter plot per strategy, in units of 1/100; the jitter is the same in every panel."""
-    half_step = 50 / aligned.clean["n_samples"].max()
+    # Half a step of the grid, but within the frame.
+    half_step = min(3, 50 / aligned.clean["n_samples"].max())
     shift = np.random.default_rng(0).uniform(-half_step, half_step, (2, len(aligned.clean)))
     x = (100 * probabilities(aligned.clean) + shift[0]).round(1)
     unleaked = "unleaked" if aligned.leaked_known else "question"
@@ -180,7 +192,7 @@ def _questions_table(aligned: Aligned) -> Table:
     columns = {"clean": [Cell(value) for value in clean]}
     for name, table in aligned.strategies.items():
         columns[strategy_label(name)] = [
-            Cell(value, mark=f" ({value - reference:+.2f})".replace("-", "−"))
+            Cell(value, mark=f" ({round(value - reference, 2) + 0.0:+.2f})".replace("-", "−"))
             for value, reference in zip(probabilities(table).tolist(), clean, strict=True)
         ]
     rows = zip(aligned.clean["question_id"], *columns.values(), strict=True)

@@ -57,7 +57,9 @@ def _table_4_rows(config: Config) -> dict[str, str]:
         parameters = rows[name][1]
         return parameters.get("suppression", "cap") != "cap", parameters.get("n", RAIL_N)
 
-    return {name: rows[name][0] for name in sorted(rows, key=position)}
+    # RailCap itself is last, and replaces a variant with its parameters.
+    kept = {position(name): name for name in rows}
+    return {name: rows[name][0] for _, name in sorted(kept.items())}
 
 
 def _names(config: Config) -> dict[str, dict[str, str]]:
@@ -218,7 +220,8 @@ VALUES_BY_BINS = _of_each_setting(
     values_by_bins,
     lambda config, model, benchmark: {
         "strategies": _cells(config, model, benchmark, ALL_ZERO)
-        | {"clean_batch2": _clean_solve(config, model, benchmark, "batch2")}
+        | {"clean_batch2": _clean_solve(config, model, benchmark, "batch2")},
+        "bins": config.metrics.bins,
     },
 )
 DIAGNOSTICS = _of_each_setting(

@@ -7,7 +7,6 @@ from typing import Any
 import pandas as pd
 
 from zerogap.analysis.diagnostics import ALL, CLEAN
-from zerogap.analysis.strata import BINS_SHOWN
 from zerogap.data.token_kinds import KINDS
 from zerogap.reporting.metric_table import METRIC_LABELS, SUBSETS, Labels, MetricTable, ordered
 from zerogap.reporting.render import Cell, Column, Row, Table
@@ -87,8 +86,10 @@ def pairs(values: MetricTable, labels: Labels) -> Table:
 
 def strata(values: pd.DataFrame, labels: Labels) -> Table:
     """SA-PPG with several numbers of strata, from `zerogap.analysis.strata.values_by_bins`."""
+    names = map(str, values.columns)
+    shown = [name.removeprefix("sa_ppg_") for name in names if name.startswith("sa_ppg_")]
     columns = (
-        *(Column(f"sa_ppg_{bins}", f"B = {bins}", group="SA-PPG") for bins in BINS_SHOWN),
+        *(Column(f"sa_ppg_{bins}", f"B = {bins}", group="SA-PPG") for bins in shown),
         Column("a_ppg", "A-PPG"),
     )
     records = values.assign(
@@ -101,7 +102,7 @@ def strata(values: pd.DataFrame, labels: Labels) -> Table:
         f"{row[f'single_{bins}']} have one."
         for row in records
         if row["key"] == "identity"
-        for bins in BINS_SHOWN
+        for bins in shown
     )
     return Table(columns, record_rows(records, columns), notes=tuple(notes))
 
