@@ -66,6 +66,11 @@ if FORKS:
     ENVIRONMENT[forks.ADDRESS] = f".snakemake/forks-{os.getpid()}"
 # In a plain installation `python` is Snakemake's, whether or not its environment is activated.
 BINARIES = shlex.quote(os.path.dirname(sys.executable))
+if not CONDA and shlex.quote(sys.executable) != sys.executable:
+    sys.exit(
+        f"error: {sys.executable}: Snakemake runs no scripts with a Python whose path has spaces or "
+        "other special characters; move the checkout, or make its environment elsewhere"
+    )
 prefix = (
     "set -euo pipefail; "  # Snakemake's own prefix, which this one replaces
     + "".join(
@@ -197,7 +202,8 @@ def preflight(only_values=False):
     from zerogap.pipeline.preflight import run_checks  # needs those packages
 
     try:
-        return run_checks(CONFIG, only_values=only_values, conda=CONDA)
+        where = {"conda": CONDA, "gpus_here": workflow.local_exec}
+        return run_checks(CONFIG, only_values=only_values, **where)
     except InputError as error:
         sys.exit(f"error: {error}")
 

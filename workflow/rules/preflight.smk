@@ -6,9 +6,12 @@ from zerogap.io import atomic
 # A hook instead of a rule that others depend on: if its file were remade, Snakemake would rerun
 # everything that depends on it, and with `ancient` it would not see what else has to be done.
 onstart:
-    checks = preflight()
+    started = {job.rule.name for job in workflow.dag.needrun_jobs()}
+    checks = (
+        preflight() if started & {*jobs.TIME_LIMITS, "train_preparation"} else []
+    )
     folder = Path(CONFIG.results)
-    if any(job.rule.name in jobs.DECODING for job in workflow.dag.needrun_jobs()):
+    if started & {*jobs.DECODING}:
         atomic.write_text(
             folder / jobs.ENGINE_RECORD, f"{CONFIG.decoding.engine}\n"
         )

@@ -6,13 +6,14 @@ from pathlib import Path
 from script_helpers import Job
 from zerogap.config import from_snakemake
 from zerogap.errors import InputError
+from zerogap.pipeline.jobs import with_engine
 from zerogap.pipeline.preflight import run_checks
 
 
 def main(job: Job) -> None:
     """Write the results to the log and, unlike other jobs, to the terminal too."""
     try:
-        config = from_snakemake(job.params.configfiles, job.params.command_line)
+        config = with_engine(from_snakemake(job.params.configfiles, job.params.command_line))
         text = "\n".join(map(str, run_checks(config, conda=job.params.conda)))
         exit_message = None
     except InputError as error:

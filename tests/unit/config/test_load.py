@@ -77,6 +77,23 @@ def test_a_note_on_the_models_does_not_outlive_them(overlay, note):
     assert load(QUICK, {"scale_note": "Of the command line."}).scale_note == "Of the command line."
 
 
+def test_a_base_of_an_overlay_is_not_that_of_the_file_or_revision_before():
+    folder = ROOT / "profiles/smollm2"
+    smollm2 = [*PAPER, folder / "smollm2.yaml", folder / "gsm_symbolic.yaml"]
+    model = overlaid(smollm2, {"models.smollm2.base": "/data/SmolLM2"}).models["smollm2"]
+    assert (model.base, model.gguf, model.label) == ("/data/SmolLM2", None, "SmolLM2-135M")
+    other = overlaid(PAPER, {"models.llama2.base": "NousResearch/Llama-2-7b-hf"}).models["llama2"]
+    assert other.revision is None
+
+
+def test_a_value_for_all_trainings_must_not_be_that_of_a_file_before_for_both_kinds():
+    with pytest.raises(InputError, match=r"training\.num_epochs has no effect: a file before sets"):
+        overlaid(QUICK, {"training.num_epochs": 20})
+    training = {"num_epochs": 20, "clean": {"num_epochs": 4}, "contaminated": {"num_epochs": 5}}
+    config = overlaid(QUICK, {"training": training})
+    assert config.training_for("clean_toy_gsm8k").num_epochs == 4
+
+
 def test_a_training_takes_the_gpus_of_its_device():
     cpu, gpu = (overlaid(PAPER, {"training.device": device}).training for device in ("cpu", "auto"))
     assert (cpu.clean.num_gpus_used, gpu.clean.num_gpus_used) == (0, 1)

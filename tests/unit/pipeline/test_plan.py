@@ -111,6 +111,13 @@ def test_a_finished_run_predicts_itself_and_a_longer_one(quick, tmp_path, monkey
     assert hours[1] == pytest.approx(2 * hours[0])
 
 
+def test_a_training_on_several_gpus_takes_less_time_and_as_many_gpu_hours(paper):
+    trainings = [plan_of(paper(training__num_gpus=number), Rates()) for number in (1, 4)]
+    one, four = (each[each.rule == "train_lora"] for each in trainings)
+    assert four.hours.tolist() == one.hours.tolist()
+    assert four.wall_hours.tolist() == (one.hours / 4).tolist()
+
+
 def test_the_time_of_a_preparation_is_measured_too(paper, tmp_path, monkeypatch):
     preparation = {"name": "warm", "benchmark": "gsm8k", "training": {"num_epochs": 1}}
     prepared = {"models__llama2__preparation": preparation, "benchmarks__gsm8k__num_preparation": 9}

@@ -11,7 +11,7 @@ import pytest
 from helpers.paths import ROOT
 from zerogap.errors import InputError
 from zerogap.families import HUB_SIZES
-from zerogap.pipeline import preflight, targets
+from zerogap.pipeline import preflight
 from zerogap.pipeline.preflight import FAILED, OK, all_checks, hub_resources, run_checks
 from zerogap.sampling import engines
 
@@ -43,16 +43,6 @@ def test_no_hub_is_asked_for_a_base_from_an_installed_package(quick):
     gguf = {"package": "some-package", "file": "some/model.gguf", "end_token": "</s>"}
     config = quick(models__llama2__base="nobody/nothing", models__llama2__gguf=gguf)
     assert not [result for result in all_checks(config) if "llama2" in result.check]
-
-
-def test_nothing_is_checked_once_all_long_jobs_are_done(quick):
-    config = quick()
-    assert all_checks(config)
-    for job in targets.timed_jobs(config):
-        path = Path(job.output)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch()
-    assert all_checks(config) == []
 
 
 def test_all_failures_are_reported_at_once_one_per_line(quick, disk):
@@ -221,11 +211,16 @@ def test_a_filter_must_filter_and_the_answer_of_a_target_must_be_found(quick):
     entry = {"label": "Mine", "class": "zerogap.strategies.railcap:RailCap", "parameters": {}}
     config = quick(
         strategies__mine=entry | {"filter_of": "identity"},
+        strategies__other=entry | {"label": "Other", "class": "zerogap.strategies.ted:TED"},
         benchmarks__gsm8k__extraction="gsm8k/strict-match",
         benchmarks__gsm8k__prompt__target=" {rationale} So {answer}.",
     )
     (strategy,) = found(config, "strategy mine")
     assert strategy.endswith("RailCap does not filter responses; remove filter_of")
+    (strategy,) = found(config, "strategy other")
+    assert strategy.endswith(
+        "TED filters the responses of another strategy; name that in filter_of"
+    )
     (answer,) = found(config, "benchmarks.gsm8k")
     assert "does not find the answer 7 in ' It is so. So 7.'" in answer
 

@@ -18,7 +18,7 @@ from zerogap.errors import InputError
 from zerogap.io.text_files import printable
 
 # Options with several values: `--config a.yaml b.yaml` is `--config a.yaml --config b.yaml`.
-MULTIPLE_VALUES = ("--config", "--rate", "--models", "--strategies", "--with")
+MULTIPLE_VALUES = ("--config", "--rate", "--models", "--reference", "--strategies", "--with")
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 RESUMES = "130 interrupted (repeat the command to resume)"
 # Command → an example, and its exit statuses other than 0 for success and 2 for invalid input.
@@ -54,6 +54,7 @@ def lm_eval(context: typer.Context) -> None:
 
 
 app = typer.Typer(
+    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -133,7 +134,10 @@ def _print_version(value: bool) -> None:
         raise typer.Exit
 
 
-Version = Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True)]
+Version = Annotated[
+    bool,
+    typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version."),
+]
 
 
 @app.callback()

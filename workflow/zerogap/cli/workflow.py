@@ -135,7 +135,12 @@ def run(
     ] = None,
     overlays: Annotated[
         list[Path] | None,
-        option("FILE...", "Overlays on top of the profile's.", "--with", exists=True),
+        option(
+            "FILE...",
+            "Overlays on top of the profile's; targets come first.",
+            "--with",
+            exists=True,
+        ),
     ] = None,
     dry_run: Annotated[bool, option("", "Only count the jobs.", "--dry-run", "-n")] = False,
 ) -> None:
@@ -155,8 +160,11 @@ def run(
         raise InputError("--configfile cannot be used here; pass overlays with --with")
     # Read before Snakemake does, which has no limits.
     values = [read_mapping(Path(path)) for path in own]
-    if own and not any("run" in each for each in values):
-        print("note: no overlay sets `run`; results replace those of the profile", file=sys.stderr)
+    words = targets or []
+    is_changed = bool(own) or any(word.startswith(("--config", "-C")) for word in words)
+    is_named = any("run" in each for each in values) or any(w.startswith("run=") for w in words)
+    if is_changed and not is_named:
+        print("note: `run` is not set; results replace those of the profile", file=sys.stderr)
     arguments = [*(targets or []), "--profile", f"profiles/{profile}"]
     arguments += ["--dry-run"] if dry_run else []
     if own:

@@ -12,6 +12,8 @@ from zerogap.errors import InputError
 KeyPath = tuple[str | int, ...]
 
 MAX_VALUE_LENGTH = 80  # characters
+NAME = r"^[A-Za-z0-9_]{1,64}$"  # of a run or an entry
+NAME_RULE = "may only have letters, digits and underscores, 64 at most"
 
 
 class ConfigError(InputError):
@@ -79,7 +81,7 @@ def _problem(errors: Sequence[ErrorDetails], key: str) -> str:
     if first["type"] == "too_short":
         return "must have at least one entry"
     if first["loc"][-1] == "[key]":
-        return ": the name may only have letters, digits and underscores, 64 at most"
+        return f": the name {NAME_RULE}"
     requirements = list(dict.fromkeys(map(_requirement, errors)))
     value = repr(first["input"])
     value = value if len(value) <= MAX_VALUE_LENGTH else f"{value[:MAX_VALUE_LENGTH]}…"
@@ -92,7 +94,12 @@ def _requirement(error: ErrorDetails) -> str:
         return "be a positive integer"
     if error["type"] in ("model_type", "model_attributes_type"):
         return "be a mapping"
-    if error["type"] == "string_pattern_mismatch" and context["pattern"] == r"\.jsonl$":
-        return "be a .jsonl file"
+    if error["type"] == "string_pattern_mismatch":
+        pattern = context["pattern"]
+        return {r"\.jsonl$": "be a .jsonl file", NAME: f"be a name, which {NAME_RULE}"}.get(
+            pattern, f"match {pattern}"
+        )
+    if error["type"] == "float_type" and re.fullmatch(r"[0-9]+e-?[0-9]+", str(error["input"])):
+        return "be a number with a point, as 2.0e-4: YAML reads 2e-4 as a text"
     # A list in YAML is a tuple in a frozen section.
     return re.sub(r"^\w+ should ", "", error["msg"]).replace("valid tuple", "valid list")

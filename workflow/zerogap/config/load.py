@@ -37,9 +37,8 @@ def load(paths: Sequence[str | Path], command_line: Mapping[str, Any] | None = N
     values: Values = {}
     for name, source in sources.items():
         _check_removals(source, values, name)
-        if any("base" in entry for entry in _mappings(source, "models").values()):
-            values |= {"scale_note": ""}  # it was about other models
-        values = _overlay(values, source)
+        _check_training(source, values, name)
+        values = _overlay(_without_other_bases(source, values), source)
     try:
         return _validated(values)
     except ConfigError as error:
@@ -111,6 +110,34 @@ def _check_removals(source: Values, values: Values, place: str) -> None:
             if entries[name] is None and meant:
                 problem = f"is null, but there is no such entry to remove; did you mean {meant[0]}?"
                 raise ConfigError((section, name), problem, place)
+
+
+def _check_training(source: Values, values: Values, place: str) -> None:
+    """Reject a value for all trainings that the files before have set for either kind.
+
+    Raises:
+        ConfigError: it would change nothing.
+    """
+    training, before = source.get("training"), values.get("training")
+    for key in training if isinstance(training, Mapping) else ():
+        set_for = [kind for kind in TRAINING_KINDS if _has(before, (kind, key))]
+        again = [kind for kind in set_for if _has(training, (kind, key))]
+        if key not in TRAINING_KINDS and len(set_for) == len(TRAINING_KINDS) and again != set_for:
+            kinds = " and ".join(f"training.{kind}.{key}" for kind in TRAINING_KINDS)
+            problem = f"has no effect: a file before sets {kinds}; set those"
+            raise ConfigError(("training", key), problem, place)
+
+
+def _without_other_bases(source: Values, values: Values) -> Values:
+    """The values of the files before, without what they say of a base that the source replaces."""
+    replaced = {name for name, entry in _mappings(source, "models").items() if "base" in entry}
+    models = _mappings(values, "models")
+    if not replaced:
+        return values
+    for name in replaced & models.keys():
+        models[name] |= {"gguf": None, "revision": None}
+    without = values | {"scale_note": ""}  # it was about other models
+    return without | ({"models": values["models"] | models} if models else {})
 
 
 def _overlay(base: Any, overlay: Any) -> Any:
@@ -241,7 +268,18 @@ def _written_path(path: KeyPath, written: Values) -> KeyPath:
 
 
 def _source(path: KeyPath, sources: dict[str, Values]) -> str:
-    """The last file that has a key, or else the section that lacks it."""
+    """The last file that has a key, or else the section that lacks it.
+
+    A benchmark's keys may be in a file of its own.
+    """
+    files = (
+        [_mappings(each, "benchmarks").get(str(path[1]), {}) for each in sources.values()]
+        if (path[0] == "benchmarks" and len(path) > 2)
+        else []
+    )
+    own = [str(each["file"]) for each in files if "file" in each]
+    if own and not any(_has(values, path) for values in sources.values()):
+        return own[-1]
     for length in range(len(path), 0, -1):
         for name, values in reversed(sources.items()):
             if _has(values, path[:length]):

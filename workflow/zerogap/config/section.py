@@ -15,7 +15,7 @@ from pydantic import (
     model_validator,
 )
 
-from zerogap.config.errors import mistake
+from zerogap.config.errors import NAME, mistake
 
 
 class Section(BaseModel):
@@ -90,10 +90,12 @@ def _readable(path: str) -> str:
             f"is {path!r}, which does not exist or is not readable; give the path of a "
             "JSON Lines file",
         )
-    return os.path.normpath(path)  # "data//train.jsonl" is the same file
+    # "data//train.jsonl" is the same file, and so is its absolute path.
+    relative = os.path.relpath(path)
+    return os.path.abspath(path) if relative.startswith(os.pardir) else relative
 
 
-Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_]{1,64}$")]
+Name = Annotated[str, StringConstraints(pattern=NAME)]
 Text = Annotated[str, StringConstraints(max_length=1000), AfterValidator(_printable)]
 Word = Annotated[Text, StringConstraints(pattern=r"^\S+$")]  # a path, a model on a hub, a revision
 Line = Annotated[Text, StringConstraints(min_length=1), AfterValidator(_without_edges)]

@@ -48,7 +48,7 @@ GPUS = {  # memory bandwidth and dense bfloat16 operations relative to the A100'
 BYTES_PER_TOKEN = 3  # of responses as compressed Parquet: ids and text
 ADAPTER_FRACTION = 0.1  # of a model's bytes
 RETRIES = 2  # of a job that exceeds its time limit, in the Slurm profile
-COLUMNS = ["rule", "model", "tokens", "rate", "source", "hours", "bytes"]
+COLUMNS = ["rule", "model", "tokens", "rate", "source", "hours", "wall_hours", "bytes"]
 
 
 @dataclass(frozen=True)
@@ -83,8 +83,8 @@ def plan(config: Config, sizes: Mapping[str, ModelSize], rates: Rates) -> pd.Dat
     """Every job that takes long or stores a model, of a run of which nothing exists yet.
 
     One row per job with the columns rule, model, tokens (generated, trained on or read), rate (per
-    second; NaN if unknown or not needed), source (of the rate), hours (of one device; NaN if the
-    rate is unknown) and bytes (kept on disk).
+    second; NaN if unknown or not needed), source (of the rate), hours (of all its devices together;
+    NaN if the rate is unknown), wall_hours (of the job) and bytes (kept on disk).
     """
     rows = []
     for job in jobs.costly_jobs(config):
@@ -93,8 +93,9 @@ def plan(config: Config, sizes: Mapping[str, ModelSize], rates: Rates) -> pd.Dat
         tokens /= jobs.num_shards(config, job)
         rate, source = rates.of(job, kind, size) if tokens else (math.nan, "")
         hours = tokens / rate / 3600 if tokens else 0.0
+        wall_hours = hours / _num_devices(config, job)
         stored = _stored_bytes(config, job, size, tokens)
-        rows.append((job.rule, job.model, tokens, rate, source, hours, stored))
+        rows.append((job.rule, job.model, tokens, rate, source, hours, wall_hours, stored))
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
@@ -125,10 +126,21 @@ def measured_rates(run: Path, sizes: Mapping[str, ModelSize]) -> dict[tuple[str,
         if job.model in sizes and time > 0:
             key = job.rule, job.model
             tokens[key] = tokens.get(key, 0) + work(config, job, sizes[job.model])[1]
-            seconds[key] = seconds.get(key, 0) + time
+            seconds[key] = seconds.get(key, 0) + time * _num_devices(config, job)
     if not tokens:
         raise InputError(f"--from {run}: has no timings of {', '.join(sizes)}")
     return {key: tokens[key] / seconds[key] for key in tokens}
+
+
+def _num_devices(config: Config, job: Job) -> int:
+    match job.rule:
+        case "train_preparation":
+            training = config.preparation_for(job.model).training
+        case "train_lora":
+            training = config.training_for(job.variant)
+        case _:
+            return 1
+    return training.num_gpus_used or 1
 
 
 def work(config: Config, job: Job, size: ModelSize) -> tuple[str, float]:
@@ -200,7 +212,7 @@ def plan_table(planned: pd.DataFrame, config: Config) -> Table:
         )
     too_long = {
         f"{rule} (at most {allowed / 60:.3g} h)"
-        for rule, hours in planned[planned.hours > 0].groupby("rule").hours.max().items()
+        for rule, hours in planned[planned.hours > 0].groupby("rule").wall_hours.max().items()
         if hours * 60 > (allowed := jobs.minutes_allowed(config, str(rule), RETRIES + 1))
     }
     if too_long:
@@ -235,7 +247,7 @@ def _row(name: str, table: pd.DataFrame, bold: bool = False) -> Row:
         Cell(rates[0]) if len(rates) == 1 else Cell(),
         Cell(text=", ".join(sources)),
         _cell(table.hours.sum()),
-        _cell(table.hours.max()),
+        _cell(table.wall_hours.max()),
         _cell(table.bytes.sum() / 1e9),
     )
     return Row(name, name, cells, bold=bold)

@@ -28,7 +28,8 @@ from zerogap.pipeline.models import base_files, model_size
 from zerogap.pipeline.parameters import strategy
 from zerogap.pipeline.plan import Rates, plan
 from zerogap.sampling.engines import required_vllm
-from zerogap.strategies.base import build, response_filter
+from zerogap.strategies.base import Context, Strategy, build, response_filter
+from zerogap.strategies.registry import BUILT_IN
 
 OK, FAILED = "ok", "FAILED"
 HUB = "hub"
@@ -51,26 +52,30 @@ class CheckResult(NamedTuple):
 
 
 def run_checks(
-    config: Config, *, only_values: bool = False, conda: bool = False
+    config: Config, *, only_values: bool = False, conda: bool = False, gpus_here: bool = False
 ) -> list[CheckResult]:
     """Run all checks, or only those of values, which take a second and suit a dry run.
 
-    With `conda` Snakemake makes the environments of the jobs, that of vLLM among them.
+    With `conda` Snakemake makes the environments of the jobs, that of vLLM among them. With
+    `gpus_here` the jobs get the GPUs that are visible from here.
 
     Raises:
         InputError: a check failed; the message has one line per failure.
     """
-    results = value_checks(config) if only_values else all_checks(config, conda=conda)
+    if only_values:
+        results = value_checks(config)
+    else:
+        results = all_checks(config, conda=conda, gpus_here=gpus_here)
     if failures := [str(result) for result in results if result.status == FAILED]:
         summary = f"preflight: {len(failures)} of {len(results)} checks failed; nothing was started"
         raise InputError("\n".join([summary, *failures]))
     return results
 
 
-def all_checks(config: Config, *, conda: bool = False) -> list[CheckResult]:
-    """The results of all checks; none once all long jobs are done."""
-    if all(Path(job.output).exists() for job in targets.timed_jobs(config)):
-        return []
+def all_checks(
+    config: Config, *, conda: bool = False, gpus_here: bool = False
+) -> list[CheckResult]:
+    """The results of all checks."""
     results = [
         *hub_checks(config),
         *(_run("API key", _api_key, *item) for item in _endpoints(config).items()),
@@ -94,7 +99,7 @@ def all_checks(config: Config, *, conda: bool = False) -> list[CheckResult]:
             except InputError as error:
                 results.append(CheckResult(FAILED, f"weights of {model}", str(error)))
     results.append(_run("disk space", check_disk_space, config, sizes))
-    return results + check_gpu_memory(config, sizes, gpu_memories())
+    return results + check_gpu_memory(config, sizes, gpu_memories() if gpus_here else [])
 
 
 def value_checks(config: Config) -> list[CheckResult]:
@@ -200,10 +205,23 @@ def _api_key(benchmark: str, chat: ChatEndpoint) -> str:
 
 def _strategy(config: Config, name: str) -> str:
     """Whether a strategy can be imported and accepts its parameters."""
-    built = build(strategy(config, name))
-    if config.all_strategies[name].filter_of is not None:
+    built, entry = build(strategy(config, name)), config.all_strategies[name]
+    if entry.filter_of is not None:
         response_filter(built)
+    elif entry.class_name not in BUILT_IN and _filters(built):
+        raise InputError(
+            f"{type(built).__name__} filters the responses of another strategy; name that in "
+            "filter_of"
+        )
     return repr(built)
+
+
+def _filters(built: Strategy) -> bool:
+    """Whether a strategy filters responses, as far as it can be prepared before the run."""
+    try:
+        return built.prepare(Context([], [])).filter_responses is not None
+    except Exception:  # it may need what the run makes
+        return False
 
 
 def _questions(config: Config, owner: str) -> str:
@@ -362,10 +380,10 @@ def check_gpu_memory(
 ) -> list[CheckResult]:
     """Whether the largest job of every model fits into the smallest GPU; memories in bytes.
 
-    No GPU is visible if the jobs run on other machines.
+    There are none if the jobs run on other machines.
     """
     if not memories:
-        text = "not checked, as no GPU is visible from here"
+        text = "not checked, as the jobs run elsewhere or no GPU is visible"
         return [CheckResult(OK, "GPU memory", text)]
     return [
         _run("GPU memory", _fits_into, min(memories), config, model, size.parameters)
