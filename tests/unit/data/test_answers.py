@@ -94,12 +94,24 @@ STATED = {
     "I thought the answer was 20, but the correct answer is 18.": "18",
     "**Final Answer:**\n- The sum of all 3 boxes is:\n\n\\[\n\\text{Sum} = 18\n\\]": "18",
     "Check the answer\n3 boxes (of 6) are full.\n\nFinal Answer: 18 eggs": "18",
+    "**Answer:**\n- 18 eggs": "18", "### Answer\n- $18 per day": "18", "Answer:\n-18": "-18",
+    "The answer is Rs.500.": "500", "The answer is .5": "0.5", "The answer is:.5": "0.5",
+    "**Answer:** She used 18 spoons of the total of 120.": "18",
+    "**Answer:** She makes **$18**.\n\n**Explanation:** 16 - 7 = 9 eggs for $2": "18",
+    "The answer is 20. No, that's incorrect. The answer is 18.": "18",
+    "The answer is 20. Sorry, I miscalculated. The answer is 18.": "18",
+    "The answer is 20. It would be wrong to say the answer is 18.": "20",
+    "The answer is 36 divided by 2, which is 18.": "18", "The answer is twice 9, or 18.": "18",
+    "The answer is the difference between 30 and 12, which is 18.": "18",
+    "The answer is that she has $18.\n\nExplanation: 9 * 2 = 18": "18",
 }  # fmt: skip
 HASHED = {
     "The answer is hard. 2 * 3 = 6\n#### 6": "6", "It is 10-3, so 7 #### 1,234": "1234",
     "#### 36/2": "18", "#### **18** in 2 days": "18", "#### x = 18 in 2 days": "18",
     "#### $\\boxed{7{,}300}$ in 2 days": "7300", "#### None": "None", "#### - 18 in 2 days": "-18",
     "#### Answer: about Rs. 18 in 2 days": "18", "#### ≈ US$18 in 2 days": "18",
+    "#### 1: Eggs\n9 * 2\n#### 18": "18", "#### 1\ufe0f\u20e3 eggs\n#### 18": "18",
+    "#### Rs.500": "500",
     "#### 1. Count the eggs.\nThere are 3.\n#### 18": "18", "#### 6 * 3 = 18 in 2 days": "18",
 }  # fmt: skip
 BOXED = {
@@ -162,10 +174,21 @@ LAST = {
     "It is 18.</s> There are 5": "18", "It is 18.<|endoftext|>In 2024, the": "18",
     "It is 18.<end_of_turn>\n<start_of_turn>model\nIn 2 steps": "18",
     "The 3 boxes of the given sizes hold 18.": "18",
+    "<answer>\nShe sells 16 - 7 = 9 eggs.\nShe makes 9 * 2 = $18.\n</answer>": "18",
+    "### Final Answer\nShe sells 16 - 7 = 9 eggs.\nThat makes 9 * 2 = 18.": "18",
+    "9 * 2 = 18\n\nSo she sells 16 - 7 = 9 eggs a day, earning $18.": "18",
+    "22 + 8 = 30\n\nShe answered 30 questions across the 2 tests.": "30",
+    "it is 18 m2": "18", "it is 18 cm2.": "18", "it is 18 of CO2": "2",
     '<|channel|>analysis<|message|>3<|end|><|start|>assistant<|channel|>final <|constrain|>json'
     '<|message|>{"total": 18}': "18",
 }  # fmt: skip
-UNANSWERED = ["none here", "", "It cannot be determined.", "analysisThe answer is 3."]
+UNANSWERED = [
+    "none here",
+    "",
+    "It cannot be determined.",
+    "analysisThe answer is 3.",
+    "analysis16-3=13",
+]
 FOUND = [
     *((text, answer, name) for name, texts in (
         ("the_answer_is", STATED), ("hash", HASHED), ("boxed", BOXED), ("last_number", LAST),
@@ -189,6 +212,8 @@ REMARKS = [
     ", of which 9 are big", ", compared to 9", ".\n\n**Why?**\n9 in each of 2",
     ".\n\nLet me verify by working backwards: 9 * 2", ".\n\nLet me just quickly check each step: 9",
     ".\n\n**Verification (working backwards):** 9 * 2", ".\n\n## Note\nIt is about 9 miles.",
+    ". Note that this assumes a 7-day week.", ". I am 95% confident.", ".\n\nValidation: 9 * 2",
+    ". Feel free to ask about the other 5 tasks!",
 ]  # fmt: skip
 
 

@@ -43,7 +43,7 @@ def _grouped(separators: str) -> str:
     return rf"[0-9]{{1,3}}(?:[{separators}][0-9]{{3}})+(?![0-9])(?:\.[0-9]+)?"
 
 
-DIGITS = rf"{_grouped(',')}|[0-9]+(?:\.[0-9]+)?|\.[0-9]+"
+DIGITS = rf"{_grouped(',')}|[0-9]+(?:\.[0-9]+)?|(?<![A-Za-z.])\.[0-9]+"  # of "Rs.500" no point
 _INDIAN = "(?<![0-9],)[0-9]{1,2}(?:,[0-9]{2})+,[0-9]{3}(?![0-9])"
 _SIMPLE = rf"{_grouped(f',_’‘ʼ{_NARROW}' + chr(39))}|{_INDIAN}|{DIGITS}"
 # A minus sign belongs to the number unless something before it can be subtracted from.
@@ -66,11 +66,14 @@ def _number(sign: str, number: str, slash: str) -> re.Pattern[str]:
 
 _STATED = _number(
     rf"{_MINUS}(?:(?<![\w.)]\s.)\s)?",
-    rf"(?<![\w.])(?:{_grouped(f' {_NARROW}')}|{_SIMPLE})",
+    rf"(?:(?<![\w.])|(?<=[A-Za-z]\.))(?:{_grouped(f' {_NARROW}')}|{_SIMPLE})",
     r"\s?[/⁄]\s?",
 )
 # In the reversed text: its last digit, not that of "m^2", and all that could be in the same number.
-_REVERSED_END = re.compile(rf"(?i)[0-9](?!.?\^[a-z])[{_DASHES}0-9.,_'’‘ʼ{_CURRENCY}/⁄\se+×x*·^(]*")
+_REVERSED_END = re.compile(
+    r"(?i)[0-9](?!.?\^[a-z])(?!(?<=[23])(?:m[ck]?|tf|ni|dy)\b)"
+    rf"[{_DASHES}0-9.,_'’‘ʼ{_CURRENCY}/⁄\se+×x*·^(]*"
+)
 _ANY = _number(_MINUS, _SIMPLE, "[/⁄]")
 
 # The last "answer", but not of </answer>; lower case would move positions, as of İ.
@@ -84,7 +87,7 @@ _ANSWER_IS = re.compile(  # a set first: Python skips what is not in it
     r"|(?<=\bfinal\sanswer)\*?(?:\s\([^()\n]{1,40}\))?\s*(?:[:=\n–→]|-\s)|(?<=<answer)>"
     r"|(?:(?<=^the\sanswer)|(?<=[\n.!?]the\sanswer)|(?<=[.!?]\sthe\sanswer))\s*[:=]"
     # A number with its unit and nothing more, as in "Answer: 18 eggs" or <answer>18</answer>
-    r"|[\"']?\s*[:=>\n]\s*(?=[^\w\n]{0,4}(?!(?<=\n)[0-9][.)]\s)[0-9]+(?:[.,][0-9]+)*+"
+    r"|[\"']?\s*[:=>\n](?=\s*[^\w\n]{0,4}(?!(?<=\n)[0-9][.)]\s)[0-9]+(?:[.,][0-9]+)*+"
     rf"(?: ?[0-9]*[/⁄][0-9]+|e[-+]?[0-9]+)?+(?: ?[%$\\{_CURRENCY}])?+"
     rf"(?: *[a-z/]++){{0,4}}+\s*?(?:\n|(?![\s\w+*/×÷=%{_CURRENCY}{_DASHES[1:]}-]))))",
     re.IGNORECASE | re.ASCII,
@@ -121,37 +124,46 @@ _ASIDE = re.compile(  # in brackets, or up to a comma: "since x = 2", "for x = 2
 _EQUALS = re.compile(r"[=≈→⇒]+|\bequals?\b(?: to\b)?", re.IGNORECASE)
 _CONVERTED = re.compile(r"\s+\(\W*[0-9][0-9.,]*+[^0-9]*\)")  # "an hour (60 minutes)"
 _NEGATIVE = re.compile(r"^(?:minus|negative)\s+(?=[$£€]?[0-9])", re.IGNORECASE)
-_OPERATION = re.compile(rf"\s?(?:[{_DASHES}+*/×÷x]|plus|minus|times)\s?[0-9($]")  # as in "3 * 6"
-_OPERATOR = re.compile(rf"[+*/×÷^]|[{_DASHES}]\s|\b(?:the (?:sum|product)|half of|multiplying)\b")
+_OPERATION = re.compile(  # as in "3 * 6"
+    rf"\s?(?:[{_DASHES}+*/×÷x]|plus|minus|times|(?:divided|multiplied) by)\s?[0-9($]"
+)
+_OPERATOR = re.compile(
+    rf"[+*/×÷^]|[{_DASHES}]\s"
+    r"|\b(?:the (?:sum|product|difference|quotient)|half of|twice|multiplying)\b"
+)
 _HASH = re.compile(
     r"####[\s(\[\"'“:=≈]*+(?:answer\s*[:=]\s*|[a-z]\w*\s*[=≈]\s*"
     r"|(?:about|around|roughly|nearly|almost|exactly|only|approximately|approx\.)\s+"
     r"|(?:usd|eur|gbp|inr|rs)\b\.?\s*|us(?=\$))*+",
     re.IGNORECASE,
 )
-_HEADING = re.compile(r"[.)] +[A-Z]")  # "#### 1. Count the eggs"
+_HEADING = re.compile(r"[.):] +[A-Za-z]|\ufe0f")  # "#### 1. Count the eggs"
 _BOXED = re.compile(r"\\(?:boxed|fbox|framebox)\s*(?:\{|(?=-?[0-9]))")
 
 _CORRECTION = re.compile(
     r"(?i)\b(?:(?:wait|hold on|oops|hmm|actually|correction|(?:my|made a) mistake"
-    r"|correct answer (?:is|should))\b|let me re)"
+    r"|correct answer (?:is|should)|sorry|apologi[sz]e|on second thought|scratch that"
+    r"|(?:that|this|which)(?:.s| is| was) (?:wrong|incorrect|not (?:right|correct)))\b"
+    r"|let(?: me|.s) re)"
 )
 _BEHIND = [  # a result, the group if any: a check, an offer, a remark, words after a bold number
     (words.split(), re.compile(pattern, re.IGNORECASE))  # every match has one of the words
     for words, pattern in (
         (
-            "check verif proof",
+            "check verif proof validat",
             r"(?:\n|(?<!\n[0-9])(?<!\A[0-9])[.!] )[^\w\n]{0,20}(?:step [0-9]+\W+)?"
             r"(?:(?:let.{1,4}|to|(?:we|you) can|now|wait,|as a|do a|just|quick(?:ly)?|sanity|final"
-            r"|double|cross)[ -])*(?:check|verif[iy]|proof)(?:ing|cation|ed)?(?: (?:the|this|that"
-            r"|it|our|my|your|of|original|answer|results?|work|solution|math|numbers"
-            r"|calculations?|each|steps?|everything))*"
+            r"|double|cross)[ -])*(?:check|verif[iy]|proof|validat)(?:ing|e|ion|cation|ed)?"
+            r"(?: (?:the|this|that|it|our|my|your|of|original|answer|results?|work|solution|math"
+            r"|numbers|calculations?|each|steps?|everything))*"
             r"(?: (?:by|with|working|using|\()[^\n:.=0-9]{0,60})?\W*?[:,\n]()[\s\S]*",
         ),
         (
-            "like want let have help confidence note explanation why reason assumption takeaway",
+            "like want let have help confiden note explanation why reason assumption takeaway feel"
+            " sure certain",
             r"(?:\n|[.!?] )[^\w\n]{0,20}(?:would you like|do you want|want (?:me )?to|let me know"
             r"|if you(?:.d| would)? (?:like|want|have any)|(?:i )?hope (?:this|that|it) helps"
+            r"|(?:please )?feel free|note that\b|i(?:.m| am) [0-9]+% (?:confident|sure|certain)"
             r"|confidence[^\n=:0-9]{0,9}[:=]|(?:note|explanation|why|reason|assumptions?"
             r"|key takeaways?)\W{0,3}[:?\n](?=[^=]{0,999}\Z))()[\s\S]*",
         ),
@@ -179,8 +191,14 @@ _IN_WORDS = re.compile(  # perhaps with a unit, but not "one of them" or "twenty
 )
 _MINUTES = re.compile(r"(?i)(?<=[0-9]):[0-5][0-9](?=\s?[ap]\.?m\b)")  # "5:30 pm" is 5
 _RESULT = re.compile(r"[=≈]\s*(?=[^\w\n]{0,4}[0-9])")
+# What an explanation behind the answer begins with; its calculations are not the answer's.
+_EXPLAINED = re.compile(
+    r"(?i)</answer|\n[^\w\n]*(?:explanation|reason|why|here|check|verif|note|breakdown)"
+)
+# "**Answer:** She makes $18 a day", alone in its paragraph, states it as "Final answer:" does.
+_LABEL = re.compile(r"(?im)^([^\w\n]*)\*\*answer(?::\*\*|\*\*:)(?=[^=\n]+(?:\n\s*\n|\s*\Z))")
 _GIVEN = re.compile(
-    r"(?i)\b(?:in|for|after|of|per|on|at|all|over|within|during|with|each|every)"
+    r"(?i)\b(?:in|for|after|of|per|on|at|all|over|within|during|with|each|every|across)"
     r"(?: [a-z]+){0,3} \$?\Z"
 )
 # What leads to the last number.
@@ -219,8 +237,10 @@ def extract(text: str) -> Extraction:
     The text from another question on is left out, unless no number before it can be an answer.
     """
     raw = without_next_question(without_thinking(_in_ascii_digits(text)))
-    text = plain(raw)
     folded = raw.lower()
+    if "**answer" in folded:
+        raw = _LABEL.sub(r"\1**Final answer:**", raw)
+    text = plain(raw)
     if "answer" in folded and (last := _REVERSED_ANSWER.search(raw[::-1])):
         ending = raw[len(raw) - last.end() :]
         if "\\" in ending and (found := _first(map(_statement, _boxes(ending)))):
@@ -229,7 +249,8 @@ def extract(text: str) -> Extraction:
         stated = [m.end() for m in marks if _REVERSED_THE.match(text[: m.start()][::-1])]
         if len(stated) > 1:  # those before a correction come last
             stated = sorted(stated, key=lambda s: bool(_CORRECTION.search(text, s, stated[-1])))
-        if found := _first(_statement(text[start:], (ending, text)) for start in stated):
+        begins = [start - (text[start - 1] == "\n") for start in stated]  # of a bullet, not a minus
+        if found := _first(_statement(text[start:], (ending, text)) for start in begins):
             return Extraction(*found, "the_answer_is")
     if "####" in text and (found := _first(_hash(text, m.end()) for m in _HASH.finditer(text))):
         return Extraction(*found, "hash")
@@ -297,7 +318,9 @@ def _result_or(last: re.Match[str], text: str) -> str | None:
     line = text[start : last.start()]
     if calculated and result and result in map(_value, _ANY.finditer(line)):
         before = {*map(_value, _ANY.finditer(text, 0, calculated.start()))}
-        if not (_GIVEN.search(line) or number in before):
+        if not _GIVEN.search(line) and (
+            number not in before or _is_recalled(number, calculated, last, start)
+        ):
             return number
         # "40 / 16 = 2.5, so 3 packs of 16": the result as it is rounded behind it, if it is.
         whole = result.partition(".")[0]
@@ -312,6 +335,22 @@ def _result_or(last: re.Match[str], text: str) -> str | None:
         return number
     before_it = set(map(_value, _ANY.finditer(text, 0, start)))
     return first if first not in before_it and before_it.issuperset(others) else number
+
+
+def _is_recalled(
+    number: str | None, calculated: re.Match[str], last: re.Match[str], start: int
+) -> bool:
+    """Whether a line repeats a calculation and ends in what an earlier one gave.
+
+    "9 * 2 = 18. So she sells 16 - 7 = 9 eggs, for $18"; the last line begins at `start`.
+    """
+    text = last.string
+    behind = [*map(_value, _ANY.finditer(text, calculated.end(), last.end()))]
+    operands = map(_value, _ANY.finditer(text, start, calculated.start()))
+    if calculated.start() < start or behind != [number] or number in operands:
+        return False
+    matches = (_STATED.match(text, each.end()) for each in _RESULT.finditer(text, 0, start))
+    return number in {_value(match) for match in matches if match}
 
 
 def _calculation(text: str) -> re.Match[str] | None:
@@ -351,6 +390,10 @@ def _statement(text: str, context: tuple[str, str] | None = None) -> _Found | No
         numbers = {_value(match) for match in _STATED.finditer(sentence)}
         if marked := _marked(*context, numbers):
             return marked
+        if end and numbers:
+            until = _EXPLAINED.search(text, end.start())
+            if _RESULT.search(text, end.end(), until.start() if until else len(text)):
+                return None  # the first sentence of a solution
     # An aside is read only if nothing else is a number.
     for part in (_ASIDE.sub("", sentence), sentence):
         for side in chain(*(reversed(_EQUALS.split(c)) for c in _CLAUSE_END.split(part))):

@@ -22,7 +22,7 @@ _POWER = re.compile(rf"((?:[×x*·]\s?|(?<![0-9.,]))10)([{_SUPERSCRIPTS}]+)")
 _THINKING = r"(?:think|thinking|thoughts?|reasoning|analysis|reflection|scratchpad|monologue)"
 _OPENED = re.compile(
     rf"<\|?(?:\w+[:_])?{_THINKING}(?:\s[^<>\n]*)?\|?>|\[THINK\]|◁think▷|<unused94>"
-    r"|<\|channel\|?>(?:analysis|thought)|<\|inner_prefix\|>|\A(?-i:analysis(?=[A-Z]))",
+    r"|<\|channel\|?>(?:analysis|thought)|<\|inner_prefix\|>|\A(?-i:analysis(?=[A-Z0-9]))",
     re.IGNORECASE,
 )
 _CLOSED = re.compile(
