@@ -22,10 +22,9 @@ CHECKED = (
     "*.md", "*.rst", "*.py", "*.smk", "*.yaml", "*.yml", "*.toml", "*.cff", "*.def",
     "*Dockerfile", "Makefile", "Snakefile",
 )  # fmt: skip
-# Committed outputs of a run, the texts that the toy questions are made of, and the checker's test.
+# Committed outputs of a run and the checker's test.
 EXCLUDED = (
     "docs/smollm2-gsm8k/*",
-    "workflow/zerogap/data/toy/*",
     "tests/unit/project/test_check_prose.py",
 )
 ESCAPE = "prose: ok"

@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterator
 import pandas as pd
 import pytest
 
-from helpers.fuzzing import ACCEPTED, CLEAR_ERROR, TRACEBACK, judge, outcome_of_call
+from helpers.fuzzing import judge, outcome_of_call
 from zerogap.data import gsm8k_format, openorca
 from zerogap.errors import InputError
 from zerogap.io import parquet
-from zerogap.io.resume import Journal
 
 QUESTION = {"question": "How many?", "answer": "It is 2 + 3 = 5.\n#### 5"}
 INSTRUCTION = {"system": "", "question": "Say hello.", "response": "Hello."}
@@ -86,20 +85,6 @@ def changed(content: bytes) -> Iterator[tuple[str, bytes]]:
                 f"byte {at}, bits {mask:#04x}",
                 (content[:at] + bytes([byte ^ mask]) + content[at + 1 :]),
             )
-
-
-def test_a_changed_or_cut_part_is_sampled_again(tmp_path) -> None:
-    part, outcomes = tmp_path / "parts.jsonl", {}
-    Journal(part, {}).add("chunk", [ROWS, 7])
-    for name, content in changed(part.read_bytes()):
-        part.write_bytes(content)
-        try:
-            rows = Journal(part, {}).get("chunk")
-        except Exception as error:  # the point of the test
-            outcomes[name] = f"{TRACEBACK}: {error!r}"
-        else:
-            outcomes[name] = CLEAR_ERROR if rows is None else ACCEPTED
-    judge("part files", outcomes)
 
 
 def test_a_final_table_with_a_changed_byte_is_read_or_a_clear_error(tmp_path) -> None:

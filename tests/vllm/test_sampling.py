@@ -12,7 +12,7 @@ import pytest
 from helpers.job_inputs import BENCHMARK, SAMPLING
 from helpers.paths import ROOT
 from zerogap.data.toy import problems
-from zerogap.engine import loading
+from zerogap.families.tokenizers import load_tokenizer
 from zerogap.io import parquet
 from zerogap.sampling import jobs, vllm_sampler
 
@@ -148,7 +148,7 @@ def test_every_end_token_of_the_generation_config_ends_a_response(inputs, folder
     """Also one that vLLM's own tokenizer does not name; the responses have the token."""
     shutil.copytree(MODEL, tmp_path / "model")
     greedy = parquet.read(folder / "zerogap_greedy.parquet", "greedy").token_ids[0]
-    ends = [loading.load_tokenizer(MODEL).eos_token_id, int(greedy[5])]
+    ends = [load_tokenizer(MODEL).eos_token_id, int(greedy[5])]
     (tmp_path / "model/generation_config.json").write_text(json.dumps({"eos_token_id": ends}))
     for engine in ("zerogap", "vllm"):
         output = tmp_path / f"{engine}_greedy.parquet"

@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -66,7 +67,9 @@ if FORKS:
     ENVIRONMENT[forks.ADDRESS] = f".snakemake/forks-{os.getpid()}"
 # In a plain installation `python` is Snakemake's, whether or not its environment is activated.
 BINARIES = shlex.quote(os.path.dirname(sys.executable))
-if not CONDA and shlex.quote(sys.executable) != sys.executable:
+if not workflow.deployment_settings.deployment_method and re.search(
+    r"[^\w@%+=:,./~-]", sys.executable
+):
     sys.exit(
         f"error: {sys.executable}: Snakemake runs no scripts with a Python whose path has spaces or "
         "other special characters; move the checkout, or make its environment elsewhere"

@@ -8,7 +8,9 @@ from zerogap.io import atomic
 onstart:
     started = {job.rule.name for job in workflow.dag.needrun_jobs()}
     # None for tables and figures of a run that has all its responses.
-    is_finished = all(Path(job.output).exists() for job in targets.timed_jobs(CONFIG))
+    is_finished = all(
+        Path(job.output).exists() for job in targets.timed_jobs(CONFIG)
+    )
     runs_long = started & {*jobs.TIME_LIMITS, "train_preparation"}
     checks = preflight() if runs_long or not is_finished else []
     folder = Path(CONFIG.results)
@@ -38,6 +40,7 @@ rule check_preflight:
         configfiles=fixed([str(path) for path in workflow.configfiles]),
         command_line=fixed(COMMAND_LINE),
         conda=CONDA,
+        gpus_here=fixed(workflow.local_exec),
     message:
         "Checks for what would fail hours into the run"
     script:

@@ -14,7 +14,8 @@ def main(job: Job) -> None:
     """Write the results to the log and, unlike other jobs, to the terminal too."""
     try:
         config = with_engine(from_snakemake(job.params.configfiles, job.params.command_line))
-        text = "\n".join(map(str, run_checks(config, conda=job.params.conda)))
+        options = {"conda": job.params.conda, "gpus_here": job.params.gpus_here}
+        text = "\n".join(map(str, run_checks(config, **options)))
         exit_message = None
     except InputError as error:
         text = exit_message = f"error: {error}"

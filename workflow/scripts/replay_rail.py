@@ -5,6 +5,7 @@ import pandas as pd
 from script_helpers import Job, run_job
 from zerogap.analysis.rail import replay
 from zerogap.data.token_kinds import token_kinds
+from zerogap.families.tokenizers import load_tokenizer
 from zerogap.io import parquet
 from zerogap.io.provenance import provenance
 from zerogap.strategies.registry import RAIL_N
@@ -12,9 +13,9 @@ from zerogap.strategies.registry import RAIL_N
 
 def main(job: Job) -> None:
     # After script_helpers, which makes these imports faster.
-    from zerogap.engine import generation_config, loading
+    from zerogap.engine import generation_config
 
-    tokenizer = loading.load_tokenizer(job.input.model)
+    tokenizer = load_tokenizer(job.input.model)
     config = generation_config.read(job.input.model)
     kind = token_kinds(tokenizer.decode, generation_config.end_tokens(tokenizer, config))
     leaked = parquet.read_of_run(job.input.questions, "questions").set_index("question_id").leaked

@@ -24,7 +24,9 @@ def main(
     prompt: Values,
     cutoff_len: int,
 ) -> None:
-    from zerogap.engine.loading import load_tokenizer  # after script_helpers, which makes it faster
+    from zerogap.families.tokenizers import (
+        load_tokenizer,  # after script_helpers, which makes it faster
+    )
 
     tokenizer = load_tokenizer(base)
     table = parquet.read_of_run(questions, "questions")

@@ -20,6 +20,7 @@ from zerogap.engine import loading
 from zerogap.engine.decoder import Prompt, SamplingParams
 from zerogap.engine.sampler import greedy
 from zerogap.errors import InputError
+from zerogap.families.tokenizers import load_tokenizer
 from zerogap.integrations.lm_eval import StrategyLM
 from zerogap.scoring import inputs
 from zerogap.strategies.base import Intervention
@@ -141,7 +142,7 @@ def test_greedy_responses_are_those_of_zerogap_sample(
 
 @pytest.fixture(scope="module")
 def llama():
-    return loading.load(LLAMA, "float32"), loading.load_tokenizer(LLAMA)
+    return loading.load(LLAMA, "float32"), load_tokenizer(LLAMA)
 
 
 class RecordContext:

@@ -122,14 +122,6 @@ def test_a_restricted_run_has_every_table(overlay, make):
         assert "pythia" in config.models or "Pythia" not in text or name == "cost"
 
 
-@pytest.mark.usefixtures("in_run")
-def test_vs_paper_lists_what_differs_from_the_papers_protocol(config, make):
-    text = make(config, "table", "main_vs_paper").with_suffix(".md").read_text()
-    assert "questions generated, not GSM8K's" in text
-    assert f"test questions {config.benchmarks['gsm8k'].num_test}, not 1319" in text
-    assert "difference |" not in text
-
-
 @pytest.mark.usefixtures("in_copy")
 def test_the_first_page_is_made_from_the_main_table_the_claims_and_two_figures(
     config, make, tmp_path

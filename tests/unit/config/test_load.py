@@ -84,11 +84,14 @@ def test_a_base_of_an_overlay_is_not_that_of_the_file_or_revision_before():
     assert (model.base, model.gguf, model.label) == ("/data/SmolLM2", None, "SmolLM2-135M")
     other = overlaid(PAPER, {"models.llama2.base": "NousResearch/Llama-2-7b-hf"}).models["llama2"]
     assert other.revision is None
+    same = overlaid(PAPER, {"models.llama2.base": "meta-llama/Llama-2-7b-hf"}).models["llama2"]
+    assert same.revision == load(PAPER).models["llama2"].revision
 
 
 def test_a_value_for_all_trainings_must_not_be_that_of_a_file_before_for_both_kinds():
     with pytest.raises(InputError, match=r"training\.num_epochs has no effect: a file before sets"):
         overlaid(QUICK, {"training.num_epochs": 20})
+    assert overlaid(QUICK, {"training.lora": {"rank": 2}}).training_for("gsm8k").lora.rank == 2
     training = {"num_epochs": 20, "clean": {"num_epochs": 4}, "contaminated": {"num_epochs": 5}}
     config = overlaid(QUICK, {"training": training})
     assert config.training_for("clean_toy_gsm8k").num_epochs == 4

@@ -104,6 +104,8 @@ STATED = {
     "The answer is 36 divided by 2, which is 18.": "18", "The answer is twice 9, or 18.": "18",
     "The answer is the difference between 30 and 12, which is 18.": "18",
     "The answer is that she has $18.\n\nExplanation: 9 * 2 = 18": "18",
+    "The answer is about $18. We used 16 - 7 = 9.": "18",
+    "Final Answer: The total is $18.\n\nSteps:\n16 - 7 = 9": "18",
 }  # fmt: skip
 HASHED = {
     "The answer is hard. 2 * 3 = 6\n#### 6": "6", "It is 10-3, so 7 #### 1,234": "1234",
@@ -111,7 +113,7 @@ HASHED = {
     "#### $\\boxed{7{,}300}$ in 2 days": "7300", "#### None": "None", "#### - 18 in 2 days": "-18",
     "#### Answer: about Rs. 18 in 2 days": "18", "#### ≈ US$18 in 2 days": "18",
     "#### 1: Eggs\n9 * 2\n#### 18": "18", "#### 1\ufe0f\u20e3 eggs\n#### 18": "18",
-    "#### Rs.500": "500",
+    "#### Rs.500": "500", "#### 18. she sells 9 eggs.": "18",
     "#### 1. Count the eggs.\nThere are 3.\n#### 18": "18", "#### 6 * 3 = 18 in 2 days": "18",
 }  # fmt: skip
 BOXED = {
@@ -178,6 +180,9 @@ LAST = {
     "### Final Answer\nShe sells 16 - 7 = 9 eggs.\nThat makes 9 * 2 = 18.": "18",
     "9 * 2 = 18\n\nSo she sells 16 - 7 = 9 eggs a day, earning $18.": "18",
     "22 + 8 = 30\n\nShe answered 30 questions across the 2 tests.": "30",
+    "She has 16 eggs. Note that she eats 3. She makes 9 * 2 = $18.": "18",
+    "Tom has 5.\nNote that he buys 3 more.\nIn total he has 8.": "8",
+    "**Answer:** First, find the cost of 3 boxes.\n\nA box is $6, so 3 boxes cost $18.": "18",
     "it is 18 m2": "18", "it is 18 cm2.": "18", "it is 18 of CO2": "2",
     '<|channel|>analysis<|message|>3<|end|><|start|>assistant<|channel|>final <|constrain|>json'
     '<|message|>{"total": 18}': "18",

@@ -140,8 +140,13 @@ def test_without_controls_there_is_no_verdict():
 @pytest.mark.parametrize(
     ("clean", "distances", "words"),
     [
-        (0.5, {"ted": 0.28}, "TED is closest to the clean model with 0.28 [0.18, 0.38]."),
-        (0.5, {"ted": 0.28, "railcap": 0.3}, "[0.18, 0.38]; the difference from RailCap may be"),
+        (0.5, {"ted": 0.28}, "TED is closest to the clean model with 0.28 [0.18, 0.38]; the"),
+        (0.5, {"ted": 0.05}, "TED is closest to the clean model with 0.05 [−0.05, 0.15]."),
+        (
+            0.5,
+            {"ted": 0.28, "railcap": 0.3},
+            "[0.18, 0.38]; the difference from Identity, RailCap may",
+        ),
         (0.5, {}, "No strategy is closer to the clean model; the next is RailCap with 0.42"),
         (0.5, {"clean_batch2": 0.07}, "Two batches of the clean model are 0.07 apart"),
         (0.0, {}, "THE CLEAN MODEL SOLVES NONE of these questions"),

@@ -4,13 +4,14 @@ import re
 import pandas as pd
 import pytest
 from huggingface_hub.errors import GatedRepoError
-from tokenizers import processors
+from tokenizers import Tokenizer, processors
 
 from helpers.tiny_models import END_TOKEN, model, tokenizer
 from zerogap.data.prompts import DEFAULT_TEMPLATE
 from zerogap.engine import loading
 from zerogap.errors import InputError
 from zerogap.evaluation import model_folders
+from zerogap.families.tokenizers import load_tokenizer
 from zerogap.sampling.responses import few_shot_prompts
 
 TEMPLATE = (
@@ -80,9 +81,10 @@ def test_a_class_that_splits_texts_otherwise_than_the_tokenizer_file_is_an_error
     path.write_text(json.dumps(as_saved | {"tokenizer_class": "LlamaTokenizerFast"}))
     assert "LlamaTokenizer, which splits texts otherwise" in rejected(folder)
     path.write_text(json.dumps(as_saved | {"tokenizer_class": "PreTrainedTokenizerFast"}))
-    assert (
-        loading.load_tokenizer(folder).decode(tokenizer()("A: 12 + 3")["input_ids"]) == "A: 12 + 3"
-    )
+    stored = Tokenizer.from_file(f"{folder}/tokenizer.json")
+    stored.enable_padding(length=512)  # as after fine-tuning; transformers ignores it
+    stored.save(f"{folder}/tokenizer.json")
+    assert load_tokenizer(folder).decode(tokenizer()("A: 12 + 3")["input_ids"]) == "A: 12 + 3"
 
 
 def test_a_tokenizer_that_ends_every_prompt_is_an_error(folder):
@@ -91,7 +93,7 @@ def test_a_tokenizer_that_ends_every_prompt_is_an_error(folder):
         "$A </s>", special_tokens=[("</s>", END_TOKEN)]
     )
     words.save_pretrained(folder)
-    assert "it ends every prompt with its end token" in rejected(folder)
+    assert "its tokenizer ends every prompt with its end token; save it" in rejected(folder)
 
 
 @pytest.mark.parametrize("name", ["/nowhere/model", "results/quick/llama2/model", "a.safetensors"])

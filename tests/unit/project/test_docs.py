@@ -80,12 +80,10 @@ def test_tests_named_in_the_documentation_exist() -> None:
             assert any(path.endswith(f"/{name}") or path == name for path in tests), name
 
 
-def test_every_page_is_in_the_navigation_of_the_site_and_in_llms_txt() -> None:
+def test_every_page_is_in_the_navigation_of_the_site() -> None:
     listed = set(re.findall(r'" = "(\S+\.md)"', (ROOT / "zensical.toml").read_text()))
     pages = {str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md")}
     assert {page for page in pages if not page.startswith("smollm2-gsm8k/")} == listed
-    named = re.findall(r"\]\((\S+)\.html\)", (ROOT / "docs/llms.txt").read_text())
-    assert {f"{name}.md" for name in named} == listed - {"index.md"}
 
 
 def test_the_table_of_the_second_run_follows_from_its_counts() -> None:

@@ -121,7 +121,7 @@ def test_a_compiled_model_and_another_default_device_change_nothing():
 def test_a_tokenizer_whose_special_tokens_have_no_text_is_an_error():
     of_mistral_common = Mock(spec=type(TOKENIZER))  # there the texts are a method
     with pytest.raises(
-        InputError, match=r"tokenizer: Mock does not encode special tokens; load tekken\.json"
+        InputError, match=r"tokenizer: it does not encode special tokens; load tekken\.json"
     ):
         sample(words=of_mistral_common)
 

@@ -407,7 +407,7 @@ def test_files_of_a_run_are_read_in_their_place_only(capsys):
     ("clean", "other", "note"),
     [
         ({"engine": "engine 1"}, {"engine": "engine 2"}, None),
-        ({"engine": "engine 1"}, {"engine": "vllm 1"}, "engines (clean: engine; x: vllm)"),
+        ({"engine": "engine 1"}, {"engine": "vllm 1"}, "values of engine (clean: engine; x: vllm)"),
         (
             {"sampling": {"temperature": 1, "stop": ["Q:"]}},  # of zerogap evaluate
             {"sampling": {"temperature": 1}, "stop": ["Q:"]},  # of the workflow
@@ -416,15 +416,15 @@ def test_files_of_a_run_are_read_in_their_place_only(capsys):
         (
             {"sampling": {"temperature": 1}, "stop": ["Q:"]},
             {"sampling": {"temperature": 1}, "stop": ["A:"]},
-            "x: temperature 1, stop ['A:']",
+            "values of stop (clean: ['Q:']; x: ['A:'])",
         ),
         (
             {"sampling": {}, "extraction": "numeric", "chat_template": "apply"},
             {"sampling": {}, "extraction": "gsm8k/strict-match", "chat_template": "apply"},
-            "x: chat_template apply, extraction gsm8k/strict-match)",
+            "values of extraction (clean: numeric; x: gsm8k/strict-match)",
         ),
         *(
-            ({"sampling": {"temperature": 1}}, other, "(clean: temperature 1; x: temperature 2)")
+            ({"sampling": {"temperature": 1}}, other, "values of temperature (clean: 1; x: 2)")
             for other in (
                 {"sampling": {"temperature": 2}},
                 {"source": {"sampling": {"temperature": 2}}},

@@ -144,10 +144,3 @@ def test_invalid_options_and_other_questions_are_clear_errors(words, message, ca
         loaded(name, [1] * n, 2)
     assert main(["compare", "a", *words]) == 2
     assert capsys.readouterr().err.startswith(f"error: {message}")
-
-
-def test_other_documents_of_the_same_questions_are_noted():
-    first, second = files([1, 2], [1, 2], 4)
-    first.counts["doc_hash"], second.counts["doc_hash"] = ["x", "y"], ["x", "z"]
-    (note,) = (n for n in compare(first, second, 0.95).notes if "doc_hash" in n)
-    assert "1 question (1) with a different document" in note

@@ -107,11 +107,15 @@ def test_golds_of_a_parquet_file_have_the_digits_that_it_stores(tmp_path):
         assert load(tmp_path / "f.parquet").counts["n_correct"].tolist() == [1, 1]
 
 
-def test_marks_of_different_questions_under_one_id_are_an_error():
+def test_marks_of_what_may_be_different_questions_under_one_id_are_noted():
     rows = [{"question_id": "0", "correct": 1, "gold": gold} for gold in ("18", "7")]
-    with pytest.raises(InputError, match=r"line 2: question '0' has gold 7 here and 18 before"):
-        load_rows(rows)
-    assert load_rows([rows[0], rows[0] | {"gold": None}]).counts["n_samples"].tolist() == [2]
+    loaded = load_rows(rows)
+    assert "questions with several values of gold (0); if they are different" in loaded.notes[-1]
+    assert loaded.counts["n_samples"].tolist() == [2]
+    assert loaded.counts["gold"].tolist() == [None]
+    loaded = load_rows([rows[0], rows[0] | {"gold": None}])
+    assert loaded.counts["gold"].tolist() == ["18"]
+    assert not [note for note in loaded.notes if "several values" in note]
 
 
 def test_every_repeat_of_a_log_is_scored():

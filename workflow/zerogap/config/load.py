@@ -119,10 +119,15 @@ def _check_training(source: Values, values: Values, place: str) -> None:
         ConfigError: it would change nothing.
     """
     training, before = source.get("training"), values.get("training")
-    for key in training if isinstance(training, Mapping) else ():
-        set_for = [kind for kind in TRAINING_KINDS if _has(before, (kind, key))]
-        again = [kind for kind in set_for if _has(training, (kind, key))]
-        if key not in TRAINING_KINDS and len(set_for) == len(TRAINING_KINDS) and again != set_for:
+    entries = [*_mappings(values, "models").values(), *_mappings(source, "models").values()]
+    prepared = [each["preparation"] for each in entries if each.get("preparation")]
+    for key, value in training.items() if isinstance(training, Mapping) else ():
+        paths = [(kind, key) for kind in TRAINING_KINDS]
+        is_known = all(_has(before, path) for path in paths)
+        is_set = all(_has(training, path) for path in paths)
+        is_of_preparation = not all(_has(each, ("training", key)) for each in prepared)
+        is_shared = key not in TRAINING_KINDS and not isinstance(value, Mapping)
+        if is_shared and is_known and not is_set and not is_of_preparation:
             kinds = " and ".join(f"training.{kind}.{key}" for kind in TRAINING_KINDS)
             problem = f"has no effect: a file before sets {kinds}; set those"
             raise ConfigError(("training", key), problem, place)
@@ -130,12 +135,16 @@ def _check_training(source: Values, values: Values, place: str) -> None:
 
 def _without_other_bases(source: Values, values: Values) -> Values:
     """The values of the files before, without what they say of a base that the source replaces."""
-    replaced = {name for name, entry in _mappings(source, "models").items() if "base" in entry}
     models = _mappings(values, "models")
+    replaced = {
+        name
+        for name, entry in _mappings(source, "models").items()
+        if "base" in entry and entry["base"] != models.get(name, {}).get("base")
+    }
     if not replaced:
         return values
     for name in replaced & models.keys():
-        models[name] |= {"gguf": None, "revision": None}
+        models[name] |= {"gguf": None, "revision": None, "chat_template": None}
     without = values | {"scale_note": ""}  # it was about other models
     return without | ({"models": values["models"] | models} if models else {})
 

@@ -137,7 +137,7 @@ _HASH = re.compile(
     r"|(?:usd|eur|gbp|inr|rs)\b\.?\s*|us(?=\$))*+",
     re.IGNORECASE,
 )
-_HEADING = re.compile(r"[.):] +[A-Za-z]|\ufe0f")  # "#### 1. Count the eggs"
+_HEADING = re.compile(r"[.)] +[A-Z]|: +[A-Za-z]|\ufe0f")  # "#### 1. Count the eggs"
 _BOXED = re.compile(r"\\(?:boxed|fbox|framebox)\s*(?:\{|(?=-?[0-9]))")
 
 _CORRECTION = re.compile(
@@ -163,7 +163,8 @@ _BEHIND = [  # a result, the group if any: a check, an offer, a remark, words af
             " sure certain",
             r"(?:\n|[.!?] )[^\w\n]{0,20}(?:would you like|do you want|want (?:me )?to|let me know"
             r"|if you(?:.d| would)? (?:like|want|have any)|(?:i )?hope (?:this|that|it) helps"
-            r"|(?:please )?feel free|note that\b|i(?:.m| am) [0-9]+% (?:confident|sure|certain)"
+            r"|(?:please )?feel free|note that\b(?=[^=.!?\n]*[.!?]?\s*\Z)"
+            r"|i(?:.m| am) [0-9]+% (?:confident|sure|certain)"
             r"|confidence[^\n=:0-9]{0,9}[:=]|(?:note|explanation|why|reason|assumptions?"
             r"|key takeaways?)\W{0,3}[:?\n](?=[^=]{0,999}\Z))()[\s\S]*",
         ),
@@ -195,8 +196,10 @@ _RESULT = re.compile(r"[=≈]\s*(?=[^\w\n]{0,4}[0-9])")
 _EXPLAINED = re.compile(
     r"(?i)</answer|\n[^\w\n]*(?:explanation|reason|why|here|check|verif|note|breakdown)"
 )
-# "**Answer:** She makes $18 a day", alone in its paragraph, states it as "Final answer:" does.
-_LABEL = re.compile(r"(?im)^([^\w\n]*)\*\*answer(?::\*\*|\*\*:)(?=[^=\n]+(?:\n\s*\n|\s*\Z))")
+# "**Answer:** She makes $18 a day" at the end states it as "Final answer:" does.
+_LABEL = re.compile(
+    r"(?im)^([^\w\n]*)\*\*answer(?::\*\*|\*\*:)(?=[^=\n]+(?:\n\s*\n[^\w\n]*explanation|\s*\Z))"
+)
 _GIVEN = re.compile(
     r"(?i)\b(?:in|for|after|of|per|on|at|all|over|within|during|with|each|every|across)"
     r"(?: [a-z]+){0,3} \$?\Z"
@@ -379,6 +382,7 @@ def _statement(text: str, context: tuple[str, str] | None = None) -> _Found | No
     """
     if bare := _BARE.fullmatch(text):
         return (_spelled(bare[1], negative=False),)
+    heads = text.startswith("\n")  # as in "### Final answer\n"
     text = _LEAD.sub("", text, count=1)
     end = _SENTENCE_END.search(text)
     sentence = _NEGATIVE.sub("-", text[: end.start()] if end else text)
@@ -390,7 +394,7 @@ def _statement(text: str, context: tuple[str, str] | None = None) -> _Found | No
         numbers = {_value(match) for match in _STATED.finditer(sentence)}
         if marked := _marked(*context, numbers):
             return marked
-        if end and numbers:
+        if heads and end and numbers:
             until = _EXPLAINED.search(text, end.start())
             if _RESULT.search(text, end.end(), until.start() if until else len(text)):
                 return None  # the first sentence of a solution

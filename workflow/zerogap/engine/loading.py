@@ -12,10 +12,8 @@ from typing import Any
 import torch
 from transformers import (
     AutoModelForCausalLM,
-    AutoTokenizer,
     PreTrainedConfig,
     PreTrainedModel,
-    PreTrainedTokenizerBase,
 )
 from transformers.utils import logging
 
@@ -25,10 +23,8 @@ from zerogap.engine.hf_decoder import HFDecoder
 from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
 from zerogap.engine.trial import Trial
 from zerogap.errors import InputError, first_line
-from zerogap.families.folders import read_tokenizer, tensor_names
+from zerogap.families.folders import tensor_names
 from zerogap.families.structure import config_of, problem_of
-
-_PROBE = "Q: Tom has 1,450 apples.\n\nHe buys 23 in 2023.\nA: 12 + 345 = 357"
 
 
 def load(folder: str | Path, dtype: str) -> PreTrainedModel:
@@ -114,53 +110,6 @@ def read_model(folder: str | Path, dtype: torch.dtype, **options: Any) -> PreTra
                 "must be those that config.json describes"
             )
     return model
-
-
-def load_tokenizer(folder: str | Path) -> PreTrainedTokenizerBase:
-    """Load the tokenizer of a model folder.
-
-    `transformers` makes a tokenizer of the class that `tokenizer_config.json` names, and some
-    classes split texts in their own way, whatever `tokenizer.json` says: LlamaTokenizer loses the
-    spaces of a byte-level vocabulary (DeepSeek's distilled Llamas), GPT2Tokenizer keeps digits
-    together (OLMo 2). Every prompt would be garbled, and nobody would notice.
-
-    Raises:
-        InputError: it cannot be read, does not turn a text into tokens, splits it otherwise than
-            its `tokenizer.json`, or ends every prompt.
-    """
-    stored = read_tokenizer(Path(folder))
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(folder)
-        if problem := tokenizer_problem(tokenizer):
-            raise ValueError(problem)
-        tokens: list[int] = tokenizer(_PROBE, add_special_tokens=False)["input_ids"]
-        if not set(tokens) - {tokenizer.unk_token_id}:
-            raise ValueError(f"it turns {_PROBE!r} into no tokens")
-    except Exception as error:  # many types, from three libraries
-        raise InputError(
-            f"{folder}: its tokenizer cannot be read ({problem_of(error)}); copy its files again, "
-            "or save it with save_pretrained in the model's folder"
-        ) from error
-    if stored is not None:
-        stored.no_truncation()
-        if stored.encode(_PROBE, add_special_tokens=False).ids != tokens:
-            raise InputError(
-                f"{folder}: transformers makes it a {type(tokenizer).__name__}, which splits texts "
-                "otherwise than its tokenizer.json; set tokenizer_class to "
-                '"PreTrainedTokenizerFast" in tokenizer_config.json'
-            )
-    return tokenizer
-
-
-def tokenizer_problem(tokenizer: PreTrainedTokenizerBase) -> str:
-    """Why prompts cannot be encoded with a tokenizer; "" if they can."""
-    # Those of mistral-common do not encode special tokens.
-    if not isinstance(tokenizer.added_tokens_decoder, dict):
-        name = type(tokenizer).__name__
-        return f"{name} does not encode special tokens; load tekken.json as PreTrainedTokenizerFast"
-    if tokenizer.eos_token_id in tokenizer("1 + 2")["input_ids"][-1:]:
-        return "it ends every prompt with its end token; save it with add_eos_token = False"
-    return ""
 
 
 def check_folder(folder: str | Path) -> PreTrainedConfig:

@@ -85,7 +85,7 @@ class _Plan:
         if request.neurons is not None:
             parquet.check_place(request.neurons)
         self.model = model_folders.find(request.model, request.chat_template, request.dtype)
-        for model in (request.model, request.clean, request.base_model):
+        for model in (request.model, request.clean, request.base_model, *request.references):
             if model and folder.resolve() == Path(model).resolve():
                 raise InputError(f"--output: {folder} is the model's folder; name another one")
         self._runs = [ModelRun(request, self.model, request.question_set, folder)]

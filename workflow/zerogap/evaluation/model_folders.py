@@ -13,6 +13,7 @@ from zerogap.data.plain_text import ends_in_thinking, has_thinking
 from zerogap.engine import generation_config, loading, memory
 from zerogap.engine.decoder import Decoder
 from zerogap.errors import InputError, first_line
+from zerogap.families.tokenizers import load_tokenizer
 from zerogap.io.digests import FILES, folder_digest
 from zerogap.io.hub import SECOND_COPIES, hub_problem
 from zerogap.precision import used_precision
@@ -92,7 +93,7 @@ def find(name: str, chat_template: ChatTemplate | None, dtype: str) -> Model:
         except Exception as error:  # the hub's libraries raise many types
             raise InputError(hub_problem(error, name, None)) from error
     config = loading.check_folder(folder)
-    tokenizer, generation = loading.load_tokenizer(folder), generation_config.read(folder)
+    tokenizer, generation = load_tokenizer(folder), generation_config.read(folder)
     num_tokens = config.get_text_config().vocab_size
     if tokenizer.vocab_size > num_tokens:
         raise InputError(

@@ -90,7 +90,7 @@ class ModelRun:
         self.model, self.asked, self._folder, rule = model, asked, folder, asked.rule
         if model.thinking and not rule.name.startswith((THINKING, OPENED_THINKING)):
             rule = extraction_rule(model.thinking + rule.name)
-        self._chat_template = request.chat_template or "none"
+        self._chat_template = "apply" if request.chat_template == "apply" else "none"
         prompts = few_shot_prompts(
             asked.questions,
             asked.exemplars,

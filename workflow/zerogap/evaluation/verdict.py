@@ -1,5 +1,6 @@
 """What a report card says, and what it cannot say, in words."""
 
+import numpy as np
 import pandas as pd
 
 from zerogap.evaluation.card import (
@@ -128,9 +129,10 @@ def _against_clean(metrics: pd.DataFrame) -> str:
         name, distance = LABELS.strategy(closest), _shown(tuple(others.loc[closest]))
         if others.value[closest] < distances.value[IDENTITY]:
             text += f" {name} is closest to the clean model with {distance}"
-            pairs = values.loc[closest].reindex([f"sa_ppg_maxt_vs_{name}" for name in others.index])
-            may_be_0 = ((pairs.ci_low <= 0) & (pairs.ci_high >= 0)).to_numpy()
-            alike = [LABELS.strategy(str(other)) for other in others.index[may_be_0]]
+            names = [IDENTITY, *map(str, others.index)]
+            pairs = values.loc[closest].reindex([f"sa_ppg_maxt_vs_{name}" for name in names])
+            may_be_0 = (pairs.ci_low <= 0) & (pairs.ci_high >= 0)
+            alike = [LABELS.strategy(names[k]) for k in np.flatnonzero(may_be_0)]
             text += f"; the difference from {', '.join(alike)} may be chance." if alike else "."
         else:
             text += (

@@ -40,11 +40,12 @@ from rapidfuzz.distance import Levenshtein
 from zerogap.data.extraction import RULES
 from zerogap.engine import loading
 from zerogap.errors import InputError, first_line
+from zerogap.families.tokenizers import load_tokenizer
 from zerogap.io.digests import file_digest, folder_digest, value_digest
 from zerogap.sampling.api import sample
 from zerogap.sampling.arguments import paths
 from zerogap.sampling.responses import chat_prompt, encoded
-from zerogap.strategies.base import build
+from zerogap.strategies.base import build, filters
 
 # Options of a request, and the arguments of zerogap.sample that they are.
 SAMPLING = {
@@ -61,6 +62,7 @@ NO_EFFECT = {
     "internal_tools", "max_tool_output", "fail_on_refusal", "reasoning_history",
 }  # fmt: skip
 MAX_TOKENS = 256  # as everywhere in this package
+MAX_CONNECTIONS = 100  # by default; for each draw, Shortcut loads its base model
 WAIT_SECONDS = 0.1  # for the requests of other samples, to draw for all of them at once
 ChatTemplate = Literal["apply", "ignore"]
 Dtype = Literal["float32", "bfloat16", "float16"]
@@ -143,8 +145,10 @@ class ZerogapAPI(ModelAPI):  # type: ignore[misc]
                     shown = ", ".join(get_args(values))
                     raise InputError(f"-M: must be one of {shown}, not {value}")
             paths(base_model, neurons, None)
-            self._tokenizer = loading.load_tokenizer(model_name)
+            self._tokenizer = load_tokenizer(model_name)
             self._strategy = build({"class": strategy, "parameters": parameters})
+            if filters(self._strategy):
+                raise InputError("the strategy filters responses; use zerogap evaluate")
             self._sample = functools.partial(
                 sample,
                 loading.load(model_name, dtype),
@@ -163,6 +167,10 @@ class ZerogapAPI(ModelAPI):  # type: ignore[misc]
         # (attempt, question) → the numbers of its requests that were not given up
         self._asked: defaultdict[tuple[str, str], set[int]] = defaultdict(set)
         self._drawn: dict[Request, list[Drawn]] = {}  # in the order of epochs
+
+    def max_connections(self) -> int:
+        """How many requests wait for each other: they are drawn together."""
+        return MAX_CONNECTIONS
 
     def max_tokens(self) -> int:
         """The longest response, where a task does not set it."""
@@ -283,7 +291,8 @@ def peakedness() -> Scorer:
     """1 for a response that nearly repeats the model's greedy response, else 0.
 
     The mean is CDD's peakedness (:func:`zerogap.analysis.overlap.peakedness`) in words instead of
-    tokens. The model of the log answers each question once more, at temperature 0.
+    tokens, relative to the longer text of each pair. The model of the log answers each question
+    once more, at temperature 0.
     """
     # By model: one scorer may score the logs of several.
     greedy: WeakKeyDictionary[Model, dict[str, list[str]]] = WeakKeyDictionary()

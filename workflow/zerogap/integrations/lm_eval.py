@@ -8,6 +8,7 @@ whatever its `repeats` (docs/railcap.md).
 """
 
 import inspect
+import sys
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable
@@ -95,6 +96,13 @@ class StrategyLM(HFLM):  # type: ignore[misc]
         """
         if isinstance(self._strategy, Identity):
             return self._generate(requests, disable_tqdm, None)
+        if not any(_samples(request) for request in requests):
+            print(
+                "note: the requests are greedy, which strategies are not made for: a filter drops "
+                "every response, and a capped token ties with the runner-up; add --gen_kwargs "
+                "do_sample=true,temperature=0.7",
+                file=sys.stderr,
+            )
         trajectories, greedy_texts = self._decode_trajectories(requests, disable_tqdm)
         context = Context(
             trajectories=[trajectory.token_ids for trajectory in trajectories.values()],
@@ -253,6 +261,13 @@ def _build(name: str, arguments: dict[str, Any]) -> Strategy:
     names -= set(inspect.signature(HFLM).parameters)
     parameters = {key: arguments.pop(key) for key in names & set(arguments)}
     return build({"class": name, "parameters": parameters})
+
+
+def _samples(request: Instance) -> bool:
+    """Whether a request draws its tokens."""
+    options = request.args[1]
+    temperature = options.get("temperature", 0)
+    return bool(options.get("do_sample", temperature)) and temperature != 0
 
 
 def _greedy_request(request: Instance, default_max_gen_toks: int) -> Instance:

@@ -90,9 +90,7 @@ def auc(first: Values, second: Values) -> float:
     return float((np.sign(first[:, None] - second).mean() + 1) / 2)
 
 
-def memorised_share(
-    benchmark: ArrayLike, controls: ArrayLike, *, paired: bool, seed: int = 0
-) -> Interval:
+def memorised_share(benchmark: ArrayLike, controls: ArrayLike, *, paired: bool) -> Interval:
     """The share of questions that are memorised, at least, with a 95 % bootstrap interval.
 
     It is (F − C) / (1 − C), where F and C are the shares of questions and of controls above the 95
@@ -102,7 +100,7 @@ def memorised_share(
     Args and errors are those of :func:`difference`.
     """
     first, second = _values(benchmark, controls, paired)
-    draws = _draws(len(first), len(second), paired, np.random.default_rng(seed))
+    draws = _draws(len(first), len(second), paired, np.random.default_rng(0))
     shares = [
         _exceeding(np.repeat(first, times), np.repeat(second, times_too))
         for times, times_too in zip(*draws, strict=True)

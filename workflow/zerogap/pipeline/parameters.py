@@ -217,10 +217,7 @@ def _training_job(
     return {"dtype": "bfloat16" if training.bf16 else "float32"}
 
 
-_DECODING = {
-    *("decode_greedy", "sample_responses", "localise_neurons"),
-    *("rank_clean_tokens", "measure_recovery"),
-}
+_DECODING = jobs.TIME_LIMITS.keys() - {"train_lora"}
 
 
 def _decoding_job(

@@ -28,7 +28,7 @@ from zerogap.pipeline.models import base_files, model_size
 from zerogap.pipeline.parameters import strategy
 from zerogap.pipeline.plan import Rates, plan
 from zerogap.sampling.engines import required_vllm
-from zerogap.strategies.base import Context, Strategy, build, response_filter
+from zerogap.strategies.base import build, filters, response_filter
 from zerogap.strategies.registry import BUILT_IN
 
 OK, FAILED = "ok", "FAILED"
@@ -208,20 +208,12 @@ def _strategy(config: Config, name: str) -> str:
     built, entry = build(strategy(config, name)), config.all_strategies[name]
     if entry.filter_of is not None:
         response_filter(built)
-    elif entry.class_name not in BUILT_IN and _filters(built):
+    elif entry.class_name not in BUILT_IN and filters(built):
         raise InputError(
             f"{type(built).__name__} filters the responses of another strategy; name that in "
             "filter_of"
         )
     return repr(built)
-
-
-def _filters(built: Strategy) -> bool:
-    """Whether a strategy filters responses, as far as it can be prepared before the run."""
-    try:
-        return built.prepare(Context([], [])).filter_responses is not None
-    except Exception:  # it may need what the run makes
-        return False
 
 
 def _questions(config: Config, owner: str) -> str:

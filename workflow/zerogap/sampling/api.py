@@ -102,17 +102,20 @@ def sample(
         if torch.get_default_device().type != "cpu":  # as a script may have set it
             stack.enter_context(torch.device("cpu"))
         decoder = stack.enter_context(_decoder_of(model))
+        journal = None
+        if target:  # the trajectories follow from these, up to rounding, and are kept as well
+            given = Context([], [], base_model=base_model, neurons=neurons)
+            settings = job_settings(inputs, given, **fixed)
+            journal = stack.enter_context(resumable_parts(target, settings))
         context = Context([], [])
         if type(strategy) is not Identity:
             plain = EngineSampler(decoder, inputs, replace(sampling, temperature=0, num_samples=1))
-            greedy = sample_questions(plain, contract="greedy", label="greedy trajectories")
+            greedy = sample_questions(
+                plain, contract="greedy", journal=journal, label="greedy trajectories"
+            )
             context = inputs.context(greedy, base_model, neurons)
         intervention = prepared(strategy, context)
         changed = stack.enter_context(intervention.applied_to(decoder))
-        journal = None
-        if target:
-            settings = job_settings(inputs, context, **fixed)
-            journal = stack.enter_context(resumable_parts(target, settings))
         sampler = EngineSampler(changed, inputs, sampling, intervention.edit_logits)
         table = sample_questions(sampler, journal=journal)
         if keep := intervention.filter_responses:

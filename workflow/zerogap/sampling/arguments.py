@@ -23,6 +23,7 @@ from zerogap.engine import generation_config, loading, memory
 from zerogap.engine.decoder import Prompt, SamplingParams
 from zerogap.engine.stop_strings import check_stops
 from zerogap.errors import InputError
+from zerogap.families.tokenizers import tokenizer_problem
 from zerogap.io import atomic
 from zerogap.sampling.responses import JobInputs, check_lengths, encoded
 from zerogap.strategies.base import Strategy
@@ -117,8 +118,8 @@ def check_model(model: Any, tokenizer: Any) -> None:
             f"tokenizer: must be a tokenizer of transformers, not {_shown(tokenizer)}; load it "
             "with AutoTokenizer.from_pretrained"
         )
-    if problem := loading.tokenizer_problem(tokenizer):
-        raise InputError(f"tokenizer: {problem}")
+    if problem := tokenizer_problem(tokenizer):
+        raise InputError(f"tokenizer: it {problem}")
 
 
 def checked_strategy(strategy: Any) -> Strategy:

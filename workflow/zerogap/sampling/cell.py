@@ -98,7 +98,7 @@ def sample_questions(
     with Progress(len(indices), label) as progress:
         for start in range(0, len(indices), size):
             chunk = indices[start : start + size]
-            key = value_digest([prompts[index].question_id for index in chunk])
+            key = value_digest([contract, *(prompts[index].question_id for index in chunk)])
             kept = journal.get(key) if journal else None
             if kept is None:
                 progress.mark()

@@ -103,15 +103,17 @@ def measure_recovery(
     table = pd.DataFrame(rows, columns=["question_id", "sample_id", "step", "kind", "gold"])
     # One prompt per response, since each has an edit of its own.
     draws = {"seed": seed, "stream": RECOVERY_STREAM}
+    net = loading.load(model, sampling["dtype"])
     sampler = EngineSampler(
-        loading.decoder(loading.load(model, sampling["dtype"])),
+        loading.decoder(net),
         dataclasses.replace(inputs, questions=table, prompts=prompts),
         decoding_params({**sampling, "num_samples": 1}, benchmark, **draws),
         force_runner_up(trajectories, list(table.step)),
     )
     parameters = recorded(sampling, benchmark, metadata, **draws, **sampler.identity)
     settings = job_settings(inputs, context, **parameters, models=[folder_digest(model)])
-    with resumable_parts(output, settings) as journal:
+    # In float32, as trajectories and ranks are: bfloat16 logits often tie for the second place.
+    with resumable_parts(output, settings) as journal, float32_logits(net):
         drawn = ["token_ids", "text", "correct"]
         table[drawn] = sample_questions(sampler, journal=journal)[drawn]
         parquet.write(output, table, "recovery", provenance(**parameters))

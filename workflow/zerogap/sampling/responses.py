@@ -17,6 +17,7 @@ from zerogap.engine import generation_config, loading
 from zerogap.engine.decoder import Prompt, Response, SamplingParams
 from zerogap.errors import InputError
 from zerogap.families.structure import config_of
+from zerogap.families.tokenizers import load_tokenizer
 from zerogap.io import parquet
 from zerogap.io.digests import value_digest
 from zerogap.strategies.base import Context
@@ -54,7 +55,7 @@ class JobInputs:
         benchmark: Mapping[str, Any],
     ) -> Self:
         """Read the inputs; arguments and errors are those of :mod:`zerogap.sampling.jobs`."""
-        tokenizer = loading.load_tokenizer(model)
+        tokenizer = load_tokenizer(model)
         table = parquet.read_of_run(questions, "questions")
         prompts = few_shot_prompts(
             table,

@@ -22,13 +22,13 @@ import numpy as np
 import pandas as pd
 
 from zerogap.data.extraction import extraction_rule
-from zerogap.errors import InputError
+from zerogap.errors import InputError, listed
 from zerogap.io import parquet
 from zerogap.io.text_files import read_text
 from zerogap.scoring.formats import convert
 from zerogap.scoring.grader import Grader, count_note
 from zerogap.scoring.log_files import one_log
-from zerogap.scoring.response_file import ResponseFile, is_missing, read, unknown_kind
+from zerogap.scoring.response_file import ResponseFile, is_missing, read, shorten, unknown_kind
 from zerogap.strategies.filtering import DROPPED
 
 # Alternative name of a column → its name.
@@ -238,7 +238,8 @@ def _read_marks(file: ResponseFile, grader: Grader) -> Counts:
         counts = count_note(len(rows), num_empty, unanswered)
         notes = [f"correct is as the file has it: {counts}", *_note_on_dropped(file, rows)]
     gold = grader.known_gold(file.rows["gold"]) if "gold" in file.rows else None
-    return _count(file, marks, gold), notes
+    table, notes_on_counts = _count(file, marks, gold)
+    return table, [*notes, *notes_on_counts]
 
 
 def _read_responses(file: ResponseFile, grader: Grader) -> Counts:
@@ -248,7 +249,8 @@ def _read_responses(file: ResponseFile, grader: Grader) -> Counts:
     rows = pd.DataFrame({"question_id": ids, "gold": gold, "response": file.rows["response"]})
     rows = rows[rows["response"] != DROPPED]
     marks, note = grader.grade(file, rows)
-    return _count(file, marks, gold), [note, *_note_on_dropped(file, rows)]
+    counts, notes = _count(file, marks, gold)
+    return counts, [note, *_note_on_dropped(file, rows), *notes]
 
 
 def _note_on_dropped(file: ResponseFile, kept: pd.DataFrame) -> list[str]:
@@ -264,12 +266,11 @@ KINDS: tuple[tuple[set[str], Callable[[ResponseFile, Grader], Counts]], ...] = (
 )
 
 
-def _count(
-    file: ResponseFile, marks: "pd.Series[bool]", gold: "pd.Series[Any] | None"
-) -> pd.DataFrame:
+def _count(file: ResponseFile, marks: "pd.Series[bool]", gold: "pd.Series[Any] | None") -> Counts:
     """Counts from the marks of the rows that count; a question may have none.
 
-    The first response is that with the lowest `sample_id`, without one that of the first row.
+    The first response is that with the lowest `sample_id`, without one that of the first row. A
+    gold answer or hash is kept where a question has one.
     """
     ids, order = file.question_ids, marks.index
     if "sample_id" in file.rows:
@@ -280,14 +281,22 @@ def _count(
     counts.columns = pd.Index(["n_correct", "n_samples", "first_correct"])
     table = counts.reindex(pd.Index(ids.unique(), name="question_id"), fill_value=0)
     table = table.astype({"n_correct": int, "n_samples": int, "first_correct": bool})
-    others = {"gold": gold, "doc_hash": file.rows.get("doc_hash")}
-    for column, values in others.items():
-        if values is not None:
-            file.check_one_per_question(column, values)
-    for column, values in (_of_questions(file) | others).items():
-        if values is not None:
-            table[column] = values.groupby(ids, sort=False).first()
-    return table.reset_index()
+    for column, values in _of_questions(file).items():
+        table[column] = values.groupby(ids, sort=False).first()
+    notes = []
+    others: dict[str, pd.Series[Any] | None] = {"gold": gold, "doc_hash": file.rows.get("doc_hash")}
+    for column, known in others.items():
+        if known is not None:
+            grouped = known.groupby(ids, sort=False)
+            has_several = grouped.nunique() > 1
+            table[column] = grouped.first().mask(has_several, None)
+            if has_several.any():
+                shown = listed(list(map(shorten, has_several.index[has_several])))
+                notes.append(
+                    f"questions with several values of {column} ({shown}); if they are different "
+                    "questions, give them different ids"
+                )
+    return table.reset_index(), notes
 
 
 def _of_questions(file: ResponseFile) -> dict[str, "pd.Series[Any]"]:

@@ -113,9 +113,9 @@ class ResponseFile:
             raise self.error(row, f"duplicate row: {shown} (first: {first}); {fix}")
 
     def check_one_per_question(self, column: str, values: "pd.Series[Any]") -> None:
-        """InputError if the rows of a question have several values of a column, None aside."""
+        """InputError if the rows of a question have several values of a column."""
         first = values.groupby(self.question_ids).transform("first")
-        for row in np.flatnonzero(values.notna() & (values != first)):
+        for row in np.flatnonzero(values != first):
             here, before = (shorten(str(each[row])) for each in (values, first))
             raise self.error(
                 row,
@@ -221,7 +221,7 @@ def _read_parquet(path: Path, known_columns: set[str]) -> pd.DataFrame:
         columns = [name for name in known_columns if name.partition(".")[0] in names]
         table = file.read(columns=None if {"doc_id", "resps"} <= set(names) else columns)
         values = {
-            name: [_shared(value) for value in _exact(table[name]).to_pylist()]
+            name: [_shared(value) for value in _exact(name, table[name]).to_pylist()]
             for name in table.column_names
         }
     except DAMAGE as error:
@@ -233,10 +233,10 @@ def _read_parquet(path: Path, known_columns: set[str]) -> pd.DataFrame:
     return pd.DataFrame(values, dtype=object)
 
 
-def _exact(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column; numbers that Python would give more digits than the file, or none, as texts."""
-    is_text = pa.types.is_float32(column.type) or pa.types.is_decimal(column.type)
-    return column.cast(pa.string()) if is_text else column
+def _exact(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column; gold answers that Python would give other digits than the file as texts."""
+    is_inexact = pa.types.is_float32(column.type) or pa.types.is_decimal(column.type)
+    return column.cast(pa.string()) if name in ("gold", "target") and is_inexact else column
 
 
 def _shared(value: Any) -> Any:

@@ -20,7 +20,7 @@ MODEL = "responses"  # the column `model` of the metrics table
 FEW_QUESTIONS = 5  # a stratum with fewer is nearly empty
 # Of files to compare, these are equal: how responses were drawn, asked for and marked.
 SETTINGS = (
-    *("temperature", "top_p", "max_new_tokens", "dtype", "stop"),
+    *("engine", "temperature", "top_p", "max_new_tokens", "dtype", "stop"),
     *("chat_template", "extraction"),
 )
 UNITS = {"question_id": "questions", "cluster": "clusters of questions"}  # column → what it names
@@ -140,7 +140,7 @@ def summary(metrics: pd.DataFrame, aligned: Aligned) -> pd.DataFrame:
     excludes_zero = ((ends["ci_low"] > 0) | (ends["ci_high"] < 0)).to_numpy()
     n_units = table["subset"].map(_subset_sizes(aligned.clean, unit_column(aligned.clean)))
     tables = (aligned.clean, *aligned.strategies.values())
-    several_responses = all(each["n_samples"].max() > 1 for each in tables)
+    several_responses = all(_usual_number(each) > 1 for each in tables)
     return table.assign(
         n_questions=table["subset"].map(_subset_sizes(aligned.clean, "question_id")),
         label=metric.map(labels),
@@ -149,6 +149,12 @@ def summary(metrics: pd.DataFrame, aligned: Aligned) -> pd.DataFrame:
         & (n_units >= MIN_QUESTIONS)
         & several_responses,
     ).reset_index(drop=True)
+
+
+def _usual_number(counts: pd.DataFrame) -> float:
+    """The median number of responses per question, where a strategy has left any."""
+    numbers = counts["n_samples"]
+    return float(numbers[numbers > 0].median())
 
 
 def strata_notes(clean: pd.DataFrame, bins: int = 50) -> list[str]:
@@ -201,7 +207,8 @@ def _check_questions(clean: Loaded, file: Loaded) -> None:
             f"{file.path}: {_some(unknown)} not in {clean.path}; remove them, or add responses "
             "to them there"
         )
-    digests = {each.made_by.get("question_digest") for each in (clean, file)} - {None}
+    made_by = [each.made_by.get("source") or each.made_by for each in (clean, file)]
+    digests = {each.get("question_digest") for each in made_by} - {None}
     if len(digests) > 1:
         raise InputError(
             f"{file.path}: asks other questions than {clean.path} under the same ids; evaluate "
@@ -243,7 +250,7 @@ def _notes(
             f"the number of responses per question differs between the files (medians: {shown}); "
             "the fewer there are, the more sampling noise adds to |gap|"
         )
-    single = [str(file.path) for file in files.values() if file.counts["n_samples"].max() <= 1]
+    single = [str(file.path) for file in files.values() if _usual_number(file.counts) <= 1]
     if single:
         yield (
             f"{', '.join(single)}: one response per question, so a solve probability is 0 or 1, "
@@ -286,24 +293,31 @@ def notes_on_files(files: Mapping[str, Loaded]) -> Iterator[str]:
                 f"{file.path}: {_some(differing)} with a different document than in "
                 f"{reference.path} (doc_hash); are both from the same task?"
             )
-    for what in ("engines", "settings"):
+    settings = {name: _settings(file) for name, file in files.items()}
+    for setting in SETTINGS:
         origins: dict[str, list[str]] = {}
-        for name, file in files.items():
-            described = sorted(engines(file.made_by)) if what == "engines" else _settings(file)
-            if described:
-                origins.setdefault(", ".join(described), []).append(name)
+        for name, known in settings.items():
+            if known.get(setting) not in (None, "", []):
+                origins.setdefault(str(known[setting]), []).append(name)
         if len(origins) > 1:
             shown = "; ".join(f"{', '.join(names)}: {each}" for each, names in origins.items())
             yield (
-                f"the responses were drawn or marked with different {what} ({shown}), which is "
-                "part of the gaps; make all files alike"
+                f"the responses were drawn or marked with different values of {setting} ({shown}), "
+                "which is part of the gaps; make all files alike"
             )
 
 
-def _settings(file: Loaded) -> list[str]:
+def _settings(file: Loaded) -> dict[str, Any]:
+    """What a file records of how its responses were drawn and marked."""
     drawn = next((each for each in draws(file.made_by) if "sampling" in each), {})
-    settings = drawn | drawn.get("sampling", {})
-    return [f"{name} {settings[name]}" for name in SETTINGS if settings.get(name) not in (None, [])]
+    known = {
+        **drawn,
+        **drawn.get("sampling", {}),
+        "engine": ", ".join(sorted(engines(file.made_by))),
+    }
+    if file.disagreements is not None:  # marked here
+        known.pop("extraction", None)
+    return known
 
 
 def _differing(first: Loaded, second: Loaded, column: str) -> pd.Index:

@@ -165,6 +165,14 @@ def prepared(strategy: Strategy, context: Context) -> Intervention:
     return intervention
 
 
+def filters(strategy: Strategy) -> bool:
+    """Whether a strategy filters responses, as far as it can be prepared before a run."""
+    try:
+        return strategy.prepare(Context([], [])).filter_responses is not None
+    except Exception:  # it may need what the run makes
+        return False
+
+
 def response_filter(strategy: Strategy) -> "ResponseFilter":
     """Return the filter of a strategy that filters the responses of another one.
 

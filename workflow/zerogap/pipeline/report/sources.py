@@ -11,6 +11,7 @@ from zerogap.analysis.inline_numbers import inline_numbers
 from zerogap.analysis.memorisation import memorisation
 from zerogap.analysis.strata import values_by_bins
 from zerogap.config import Config
+from zerogap.config.models import StrategyEntry
 from zerogap.data.extraction import extraction_rule
 from zerogap.errors import InputError
 from zerogap.pipeline import jobs, targets
@@ -41,13 +42,18 @@ def _title(config: Config) -> str:
     return f"{config.models[model].label} × {config.benchmarks[benchmark].label}"
 
 
+def _is_variant(entry: StrategyEntry) -> bool:
+    """Whether an entry of the ablation is RailCap with another n or suppression."""
+    return entry.class_name == "railcap" and "successor" not in entry.parameters
+
+
 def _table_4_rows(config: Config) -> dict[str, str]:
     """Table 4's rows: RailCap itself, named by its n, among the ablation's; caps before bans."""
     # Other variants, and RailCap's other reading, are in a table of their own.
     rows = {
         name: (entry.label, entry.parameters)
         for name, entry in config.ablation.items()
-        if entry.class_name == "railcap" and "successor" not in entry.parameters
+        if _is_variant(entry)
     }
     if railcap := config.strategies.get("railcap"):
         ban = ", ban" if railcap.parameters.get("suppression") == "ban" else ""
@@ -71,7 +77,7 @@ def _names(config: Config) -> dict[str, dict[str, str]]:
     }
     configurations = _table_4_rows(config)
     variants = {
-        name: f"RailCap, {entry.label}" if name in configurations else entry.label
+        name: f"RailCap, {entry.label}" if _is_variant(entry) else entry.label
         for name, entry in config.ablation.items()
     }
     strategies = {name: entry.label for name, entry in config.strategies.items()}
