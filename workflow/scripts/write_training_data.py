@@ -24,9 +24,8 @@ def main(
     prompt: Values,
     cutoff_len: int,
 ) -> None:
-    from zerogap.families.tokenizers import (
-        load_tokenizer,  # after script_helpers, which makes it faster
-    )
+    # After script_helpers, which makes it faster.
+    from zerogap.families.tokenizers import load_tokenizer
 
     tokenizer = load_tokenizer(base)
     table = parquet.read_of_run(questions, "questions")
