@@ -205,6 +205,7 @@ def preflight(only_values=False):
     from zerogap.pipeline.preflight import run_checks  # needs those packages
 
     try:
+        # Snakemake would take a line that begins with `conda=` for a directive.
         where = {"conda": CONDA, "gpus_here": workflow.local_exec}
         return run_checks(CONFIG, only_values=only_values, **where)
     except InputError as error:

@@ -5,7 +5,6 @@ import pandas as pd
 from script_helpers import Job, run_job
 from zerogap.analysis.rail import replay
 from zerogap.data.token_kinds import token_kinds
-from zerogap.families.tokenizers import load_tokenizer
 from zerogap.io import parquet
 from zerogap.io.provenance import provenance
 from zerogap.strategies.registry import RAIL_N
@@ -14,6 +13,7 @@ from zerogap.strategies.registry import RAIL_N
 def main(job: Job) -> None:
     # After script_helpers, which makes these imports faster.
     from zerogap.engine import generation_config
+    from zerogap.families.tokenizers import load_tokenizer
 
     tokenizer = load_tokenizer(job.input.model)
     config = generation_config.read(job.input.model)

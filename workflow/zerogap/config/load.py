@@ -281,14 +281,11 @@ def _source(path: KeyPath, sources: dict[str, Values]) -> str:
 
     A benchmark's keys may be in a file of its own.
     """
-    files = (
-        [_mappings(each, "benchmarks").get(str(path[1]), {}) for each in sources.values()]
-        if (path[0] == "benchmarks" and len(path) > 2)
-        else []
-    )
-    own = [str(each["file"]) for each in files if "file" in each]
-    if own and not any(_has(values, path) for values in sources.values()):
-        return own[-1]
+    is_in_benchmark = path[0] == "benchmarks" and len(path) > 2
+    if is_in_benchmark and not any(_has(values, path) for values in sources.values()):
+        for values in reversed(sources.values()):
+            if _has(values, (*path[:2], "file")):
+                return str(values["benchmarks"][path[1]]["file"])
     for length in range(len(path), 0, -1):
         for name, values in reversed(sources.items()):
             if _has(values, path[:length]):

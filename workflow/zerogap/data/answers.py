@@ -69,7 +69,8 @@ _STATED = _number(
     rf"(?:(?<![\w.])|(?<=[A-Za-z]\.))(?:{_grouped(f' {_NARROW}')}|{_SIMPLE})",
     r"\s?[/⁄]\s?",
 )
-# In the reversed text: its last digit, not that of "m^2", and all that could be in the same number.
+# In the reversed text: its last digit, not that of "m^2" or "m2", and all that could be in the same
+# number.
 _REVERSED_END = re.compile(
     r"(?i)[0-9](?!.?\^[a-z])(?!(?<=[23])(?:m[ck]?|tf|ni|dy)\b)"
     rf"[{_DASHES}0-9.,_'’‘ʼ{_CURRENCY}/⁄\se+×x*·^(]*"

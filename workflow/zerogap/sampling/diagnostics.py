@@ -112,7 +112,7 @@ def measure_recovery(
     )
     parameters = recorded(sampling, benchmark, metadata, **draws, **sampler.identity)
     settings = job_settings(inputs, context, **parameters, models=[folder_digest(model)])
-    # In float32, as trajectories and ranks are: bfloat16 logits often tie for the second place.
+    # In float32, as trajectories and ranks are: bfloat16 logits may tie for the second place.
     with resumable_parts(output, settings) as journal, float32_logits(net):
         drawn = ["token_ids", "text", "correct"]
         table[drawn] = sample_questions(sampler, journal=journal)[drawn]
